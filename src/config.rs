@@ -1,0 +1,265 @@
+//! Configuration: `assent.toml`, overridden by `ASSENT_*` variables (`ASSENT_OUTBOUND__ALLOW_PRIVATE` for a section's).
+//!
+//! Refuses unknown keys and values that could not be served, each by the name of the key.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+use url::Url;
+
+use crate::secret::Secret;
+
+/// Everything that can be set, with its defaults.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The origin under which personal agents and browsers reach the public listener; no trailing slash.
+    pub public_url: String,
+    /// The `aud` that is given to personal agents: one opaque string per Provider (PACT §3.1).
+    pub audience: String,
+    /// Where the public listener is bound.
+    #[serde(default = "defaults::listen")]
+    pub listen: SocketAddr,
+    /// Where the administrators' listener is bound.
+    #[serde(default = "defaults::admin_listen")]
+    pub admin_listen: SocketAddr,
+    /// Hosts that the administrators' listener accepts beside loopback names.
+    #[serde(default)]
+    pub admin_hosts: Vec<String>,
+    /// `sqlite://path` or `postgres://…`; the latter may hold a password.
+    #[serde(default = "defaults::database_url")]
+    pub database_url: DatabaseUrl,
+    /// A file with 32 random bytes in base64, under which private keys are sealed.
+    #[serde(default = "defaults::master_key_file")]
+    pub master_key_file: PathBuf,
+    /// The same value itself, in place of the file. Set it in the environment only.
+    #[serde(default)]
+    pub master_key: Option<SecretText>,
+    /// What the card and the pages call the Provider.
+    #[serde(default = "defaults::provider_name")]
+    pub provider_name: String,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    #[serde(default)]
+    pub trusted_proxies: Vec<IpNet>,
+    /// A context without a turn for so long is closed, in days.
+    #[serde(default = "defaults::conversation_idle_days")]
+    pub conversation_idle_days: u32,
+    /// How long in-flight requests may take when the server stops, in seconds.
+    #[serde(default = "defaults::shutdown_seconds")]
+    pub shutdown_seconds: u64,
+    /// What is logged, in the syntax of `tracing`'s filters.
+    #[serde(default = "defaults::log")]
+    pub log: String,
+    /// How this program calls others.
+    #[serde(default)]
+    pub outbound: OutboundConfig,
+}
+
+/// How this program calls others.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutboundConfig {
+    /// Lifts the rules about schemes and addresses. For development and tests only.
+    #[serde(default)]
+    pub allow_private: bool,
+    /// Hosts that may resolve to private addresses.
+    #[serde(default)]
+    pub private_hosts: Vec<String>,
+    /// A PEM file with certificate authorities that are trusted beside the system's.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
+}
+
+/// A database's address. Its `Debug` form leaves out the credentials.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct DatabaseUrl(String);
+
+impl DatabaseUrl {
+    /// Wraps `url`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// The whole address, credentials included.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.split(':').next().unwrap_or_default())?;
+        f.write_str(":…")
+    }
+}
+
+/// Text that is not shown.
+#[derive(Clone, Debug)]
+pub struct SecretText(pub Secret<String>);
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(Secret::new(text)))
+    }
+}
+
+mod defaults {
+    use std::net::{Ipv4Addr, SocketAddr};
+    use std::path::PathBuf;
+
+    use super::DatabaseUrl;
+
+    pub(super) fn listen() -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, 8080).into()
+    }
+    pub(super) fn admin_listen() -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, 8081).into()
+    }
+    pub(super) fn database_url() -> DatabaseUrl {
+        DatabaseUrl::new("sqlite://assent.db")
+    }
+    pub(super) fn master_key_file() -> PathBuf {
+        "master.key".into()
+    }
+    pub(super) fn provider_name() -> String {
+        "Example Provider".to_owned()
+    }
+    pub(super) const fn conversation_idle_days() -> u32 {
+        30
+    }
+    pub(super) const fn shutdown_seconds() -> u64 {
+        30
+    }
+    pub(super) fn log() -> String {
+        "info".to_owned()
+    }
+}
+
+/// Why a configuration cannot be used; names the key.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidConfig {
+    /// The file or a variable could not be read as the expected shape.
+    #[error("configuration: {0}")]
+    Read(#[from] config::ConfigError),
+    /// A value that could not be served.
+    #[error("configuration: {key}: {problem}")]
+    Value {
+        /// The key, as it is written in the file.
+        key: &'static str,
+        /// What it holds and what was expected.
+        problem: String,
+    },
+}
+
+impl Config {
+    /// Reads `file`, then the variables of the environment that begin with `ASSENT_`.
+    ///
+    /// # Errors
+    /// [`InvalidConfig`] when the file cannot be read, a key is unknown or missing, or a value cannot be served.
+    pub fn load(file: &Path) -> Result<Self, InvalidConfig> {
+        let environment = config::Environment::with_prefix("ASSENT").prefix_separator("_").separator("__");
+        let read: Self = config::Config::builder()
+            .add_source(config::File::from(file).format(config::FileFormat::Toml))
+            .add_source(environment)
+            .build()?
+            .try_deserialize()?;
+        read.checked()
+    }
+
+    /// Reads `text` in place of a file, without the environment.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn from_toml(text: &str) -> Result<Self, InvalidConfig> {
+        let read: Self = config::Config::builder()
+            .add_source(config::File::from_str(text, config::FileFormat::Toml))
+            .build()?
+            .try_deserialize()?;
+        read.checked()
+    }
+
+    fn checked(self) -> Result<Self, InvalidConfig> {
+        let refuse = |key, problem: String| Err(InvalidConfig::Value { key, problem });
+        let Ok(public) = Url::parse(&self.public_url) else {
+            return refuse("public_url", format!("{} is not an address", self.public_url));
+        };
+        let https = public.scheme() == "https" || (self.outbound.allow_private && public.scheme() == "http");
+        if !https {
+            return refuse("public_url", format!("is {}:, expected https:", public.scheme()));
+        }
+        if public.origin().ascii_serialization() != self.public_url {
+            let expected = public.origin().ascii_serialization();
+            return refuse("public_url", format!("is {}, expected an origin such as {expected}", self.public_url));
+        }
+        if self.audience.is_empty() || self.audience.chars().any(char::is_control) {
+            return refuse("audience", "must be one non-empty string".to_owned());
+        }
+        let database = self.database_url.expose();
+        if !["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
+            return refuse("database_url", "expected sqlite://… or postgres://…".to_owned());
+        }
+        if self.conversation_idle_days == 0 {
+            return refuse("conversation_idle_days", "is 0, expected at least 1".to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Whether browsers reach this server over HTTPS.
+    pub fn is_https(&self) -> bool {
+        self.public_url.starts_with("https:")
+    }
+
+    /// A context without a turn for so long is closed.
+    pub fn conversation_idle(&self) -> Duration {
+        Duration::from_secs(u64::from(self.conversation_idle_days) * 86_400)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUIRED: &str =
+        "public_url = \"https://provider.example.com\"\naudience = \"https://provider.example.com/a2a\"\n";
+
+    fn refused(more: &str) -> String {
+        Config::from_toml(&format!("{REQUIRED}{more}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn two_keys_are_enough() {
+        let config = Config::from_toml(REQUIRED).unwrap();
+        assert_eq!(config.listen.to_string(), "127.0.0.1:8080");
+        assert_eq!(config.database_url.expose(), "sqlite://assent.db");
+        assert!(!config.outbound.allow_private);
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_by_name() {
+        assert!(refused("publik_url = 1").contains("publik_url"));
+        assert!(refused("[outbound]\nalow_private = true").contains("alow_private"));
+    }
+
+    #[test]
+    fn a_public_url_is_an_https_origin() {
+        for wrong in
+            ["http://provider.example.com", "https://provider.example.com/", "https://provider.example.com/x", "x"]
+        {
+            let text = format!("public_url = \"{wrong}\"\naudience = \"a\"");
+            assert!(Config::from_toml(&text).unwrap_err().to_string().contains("public_url"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn credentials_do_not_show() {
+        let mut config = Config::from_toml(REQUIRED).unwrap();
+        config.database_url = DatabaseUrl::new("postgres://assent:canary@db/assent");
+        config.master_key = Some(SecretText(Secret::new("canary".to_owned())));
+        assert!(!format!("{config:?}").contains("canary"));
+    }
+}

@@ -1,0 +1,20 @@
+//! Assent: the OAuth 2.0 device-code authorization server of PACT Delegated, with its Identity-profile A2A front end.
+//!
+//! A layer imports what stands below it and nothing above:
+//!
+//! ```text
+//! cli → demo → server → web → flow → app → directory → agent → outbound
+//!     → store, crypto, limits, text → protocol → domain → config, clock, entropy, secret
+//! ```
+//!
+//! `store` and `crypto` do not know each other. `tests/it/architecture.rs` reads every `crate::` path and fails on any
+//! other arrow.
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod config;
+pub mod domain;
+pub mod entropy;
+pub mod protocol;
+pub mod secret;

@@ -1,0 +1,3 @@
+//! The `assent` program.
+
+fn main() {}

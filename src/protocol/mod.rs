@@ -1,0 +1,5 @@
+//! Serde types of the wire, and the strict way to read JSON.
+//!
+//! Shapes only: no rule lives here, and nothing here knows where a value came from or where it goes.
+
+pub mod json;
