@@ -1,9 +1,14 @@
 //! Pure rules: functions of their inputs and of `now`. Nothing here does I/O, reads a clock or draws a random number.
 
 pub mod assertion;
+pub mod audit;
 pub mod brand;
+pub mod conversation;
+pub mod device;
+pub mod grant;
 pub mod id;
 pub mod personal_agent;
+pub mod refresh;
 pub mod samples;
 pub mod scope;
 pub mod signing_key;

@@ -1,5 +1,7 @@
 //! Whole values with defaults, for pages that render from samples and for tests.
 
+#![expect(clippy::expect_used, reason = "the samples are constants, and every test run reads them")]
+
 use url::Url;
 
 use super::brand::{

@@ -1,0 +1,192 @@
+//! The audit log's rows and their chain.
+//!
+//! Each row's digest covers the digest of the row before it in the same Brand, and of its payload rather than the payload
+//! itself: personal data can be erased from a row, and the chain still verifies and names the row as erased.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use openssl::sha::Sha256;
+use serde_json::Value;
+
+use super::id::{BrandId, Digest};
+use crate::clock::Timestamp;
+
+/// Who did something.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Actor {
+    /// A User, by their id at the Brand.
+    User(String),
+    /// A personal agent, by its issuer.
+    PersonalAgent(String),
+    /// An administrator, by name; `command line` for whoever can run the program on the Provider's machine.
+    Administrator(String),
+    /// This program itself.
+    Assent,
+}
+
+impl Actor {
+    /// The kind, as it is stored.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::User(_) => "user",
+            Self::PersonalAgent(_) => "personal_agent",
+            Self::Administrator(_) => "administrator",
+            Self::Assent => "assent",
+        }
+    }
+
+    /// Which one of its kind.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::User(name) | Self::PersonalAgent(name) | Self::Administrator(name) => name,
+            Self::Assent => "",
+        }
+    }
+}
+
+/// What was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// A Brand was created or changed.
+    BrandApplied,
+    /// A personal agent was registered or changed.
+    PersonalAgentApplied,
+    /// A key was made.
+    KeyCreated,
+    /// A User signed in through the Brand's login.
+    SignedIn,
+    /// A grant was made.
+    GrantCreated,
+    /// A grant's scopes or expiry changed.
+    GrantChanged,
+    /// A grant ended.
+    GrantEnded,
+    /// A User did not allow a request.
+    RequestDenied,
+    /// A request was approved without a page, since the grant covers it.
+    RequestApproved,
+    /// A device code was redeemed.
+    TokensIssued,
+    /// A refresh token was rotated.
+    TokensRefreshed,
+    /// A used refresh token came again; its family was revoked.
+    RefreshReuse,
+    /// The Brand's agent claimed authority that it did not have.
+    AgentOverreach,
+}
+
+impl Action {
+    /// As it is stored.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BrandApplied => "brand_applied",
+            Self::PersonalAgentApplied => "personal_agent_applied",
+            Self::KeyCreated => "key_created",
+            Self::SignedIn => "signed_in",
+            Self::GrantCreated => "grant_created",
+            Self::GrantChanged => "grant_changed",
+            Self::GrantEnded => "grant_ended",
+            Self::RequestDenied => "request_denied",
+            Self::RequestApproved => "request_approved",
+            Self::TokensIssued => "tokens_issued",
+            Self::TokensRefreshed => "tokens_refreshed",
+            Self::RefreshReuse => "refresh_reuse",
+            Self::AgentOverreach => "agent_overreach",
+        }
+    }
+}
+
+/// The request during which something happened, as the logs name it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestId(pub String);
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One thing that was done, before it has a place in the chain.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// Whose chain; `None` for what concerns the Provider as a whole.
+    pub brand: Option<BrandId>,
+    /// When.
+    pub at: Timestamp,
+    /// By whom.
+    pub actor: Actor,
+    /// What.
+    pub action: Action,
+    /// To what: an id.
+    pub subject: String,
+    /// During which request.
+    pub request: RequestId,
+    /// What changed; may hold personal data, and can be erased.
+    pub payload: Value,
+}
+
+impl Entry {
+    /// The digest of the payload's JSON text.
+    pub fn payload_digest(payload: &str) -> Digest {
+        Digest::new(openssl::sha::sha256(payload.as_bytes()))
+    }
+
+    /// This row's digest at place `sequence` after the row whose digest is `previous`.
+    ///
+    /// Every field is preceded by its length, so that no two rows are written alike.
+    pub fn digest(&self, sequence: i64, previous: &str, payload_digest: &str) -> Digest {
+        let mut hash = Sha256::new();
+        let mut field = |text: &str| {
+            let mut length = String::new();
+            let _ = write!(length, "{}:", text.len());
+            hash.update(length.as_bytes());
+            hash.update(text.as_bytes());
+        };
+        field(previous);
+        field(self.brand.as_ref().map_or("", BrandId::as_str));
+        field(&sequence.to_string());
+        field(&self.at.millis().to_string());
+        field(self.actor.kind());
+        field(self.actor.name());
+        field(self.action.name());
+        field(&self.subject);
+        field(&self.request.0);
+        field(payload_digest);
+        Digest::new(hash.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            brand: None,
+            at: Timestamp::from_seconds(1_767_225_600),
+            actor: Actor::Assent,
+            action: Action::KeyCreated,
+            subject: "k".to_owned(),
+            request: RequestId("r".to_owned()),
+            payload: Value::Null,
+        }
+    }
+
+    #[test]
+    fn every_field_and_the_row_before_enter_the_digest() {
+        let digest = entry().digest(1, "a", "b");
+        let others = [
+            entry().digest(2, "a", "b"),
+            entry().digest(1, "x", "b"),
+            entry().digest(1, "a", "x"),
+            entry().digest(1, "ab", ""),
+            Entry { subject: "x".to_owned(), ..entry() }.digest(1, "a", "b"),
+            Entry { actor: Actor::User("u".to_owned()), ..entry() }.digest(1, "a", "b"),
+            Entry { action: Action::GrantEnded, ..entry() }.digest(1, "a", "b"),
+            Entry { at: Timestamp::from_seconds(1), ..entry() }.digest(1, "a", "b"),
+            Entry { request: RequestId("x".to_owned()), ..entry() }.digest(1, "a", "b"),
+        ];
+        assert!(others.iter().all(|other| *other != digest));
+    }
+}
