@@ -18,3 +18,4 @@ pub mod domain;
 pub mod entropy;
 pub mod protocol;
 pub mod secret;
+pub mod store;

@@ -26,10 +26,3 @@ pub struct Assertion {
     /// A language tag (BCP 47), for display only.
     pub locale: Option<String>,
 }
-
-impl Assertion {
-    /// How the consent page names the User: the e-mail address, else the name, else the id.
-    pub fn signed_in_as(&self) -> &str {
-        self.email.as_deref().or(self.name.as_deref()).unwrap_or_else(|| self.sub.as_str())
-    }
-}

@@ -3,6 +3,7 @@
 pub mod assertion;
 pub mod audit;
 pub mod brand;
+pub mod consent;
 pub mod conversation;
 pub mod device;
 pub mod grant;

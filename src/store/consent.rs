@@ -1,0 +1,448 @@
+//! Signing in and deciding: assertions are spent once, and a decision is one transaction with its evidence.
+
+use sqlx::{FromRow, query, query_as, query_scalar};
+
+use super::dialect::{Tx, execute, in_tx, read};
+use super::{Consistent, Store, StoreError, audit, grant};
+use crate::clock::Timestamp;
+use crate::domain::audit::Entry;
+use crate::domain::consent::{ShownScopes, SignInRecord};
+use crate::domain::device::Decision;
+use crate::domain::grant::{EndedBy, Grant};
+use crate::domain::id::{BrandId, BrandUser, Caller, DeviceAuthorizationId, Digest, GrantId};
+use crate::domain::scope::ScopeSet;
+
+/// A browser that came through the Brand's login.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BrowserSession {
+    /// At which Brand.
+    pub brand: BrandId,
+    /// As whom.
+    pub brand_user: BrandUser,
+    /// For which code.
+    pub device: DeviceAuthorizationId,
+    /// The verified assertion.
+    pub sign_in: SignInRecord,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// It is nothing from then on.
+    pub expires_at: Timestamp,
+}
+
+/// A consent page that was shown: what its hidden field `session` stands for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConsentPage {
+    /// At which Brand.
+    pub brand: BrandId,
+    /// To whom.
+    pub brand_user: BrandUser,
+    /// For which code.
+    pub device: DeviceAuthorizationId,
+    /// The scopes and their words.
+    pub shown: ShownScopes,
+    /// The language of the page, a tag such as `en`.
+    pub language: String,
+    /// The verified assertion.
+    pub sign_in: SignInRecord,
+    /// The grant that was shown, and its version.
+    pub grant: Option<(GrantId, i64)>,
+    /// When it was shown.
+    pub created_at: Timestamp,
+    /// It decides nothing from then on.
+    pub expires_at: Timestamp,
+}
+
+#[derive(FromRow)]
+struct SessionRow {
+    brand_id: String,
+    brand_user: String,
+    device_authorization_id: String,
+    assertion: String,
+    created_at: i64,
+    expires_at: i64,
+}
+
+impl TryFrom<SessionRow> for BrowserSession {
+    type Error = StoreError;
+    fn try_from(row: SessionRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "browser_session";
+        let key = row.brand_id.clone();
+        Ok(Self {
+            brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
+            brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
+            device: DeviceAuthorizationId::parse(&row.device_authorization_id).consistent(TABLE, &key)?,
+            sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
+            created_at: Timestamp::from_millis(row.created_at),
+            expires_at: Timestamp::from_millis(row.expires_at),
+        })
+    }
+}
+
+#[derive(FromRow)]
+struct PageRow {
+    brand_id: String,
+    brand_user: String,
+    device_authorization_id: String,
+    shown: String,
+    language: String,
+    assertion: String,
+    grant_id: Option<String>,
+    grant_version: Option<i64>,
+    created_at: i64,
+    expires_at: i64,
+}
+
+impl TryFrom<PageRow> for ConsentPage {
+    type Error = StoreError;
+    fn try_from(row: PageRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "consent_page";
+        let key = row.device_authorization_id;
+        let grant = match (row.grant_id, row.grant_version) {
+            (Some(id), Some(version)) => Some((GrantId::parse(id).consistent(TABLE, &key)?, version)),
+            _ => None,
+        };
+        Ok(Self {
+            brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
+            brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
+            device: DeviceAuthorizationId::parse(&key).consistent(TABLE, &key)?,
+            shown: serde_json::from_str(&row.shown).consistent(TABLE, &key)?,
+            language: row.language,
+            sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
+            grant,
+            created_at: Timestamp::from_millis(row.created_at),
+            expires_at: Timestamp::from_millis(row.expires_at),
+        })
+    }
+}
+
+/// What is kept of a decision.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// Of which code.
+    pub device: DeviceAuthorizationId,
+    /// At which Brand.
+    pub brand: BrandId,
+    /// By whom.
+    pub brand_user: BrandUser,
+    /// For whom.
+    pub caller: Caller,
+    /// The scopes and their words.
+    pub shown: ShownScopes,
+    /// Their language.
+    pub language: String,
+    /// The verified assertion.
+    pub sign_in: SignInRecord,
+}
+
+/// The spending of an assertion, with what it opens.
+#[derive(Debug)]
+pub struct SignIn<'a> {
+    /// The assertion's id, and when it may be forgotten.
+    pub jti: (&'a str, Timestamp),
+    /// The session's digest, and the session.
+    pub session: (Digest, &'a BrowserSession),
+    /// What it opens.
+    pub opens: Opens<'a>,
+    /// The audit row, whose instant is the unit's.
+    pub entry: &'a Entry,
+}
+
+/// What signing in opens.
+#[derive(Debug)]
+pub enum Opens<'a> {
+    /// A consent page, under the digest of its `session`.
+    Page(Digest, &'a ConsentPage),
+    /// Nothing more to decide: a live grant covers the request, and the Brand skips consent then.
+    Approval {
+        /// The grant, as it was read; it stays as it is.
+        grant: &'a Grant,
+        /// What is approved.
+        granted: &'a ScopeSet,
+        /// What is kept of it.
+        evidence: &'a Evidence,
+        /// Its audit row.
+        entry: &'a Entry,
+    },
+}
+
+/// What became of a [`SignIn`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SignedIn {
+    /// Done.
+    Done,
+    /// The assertion was spent before.
+    Replayed,
+    /// The code was decided or expired, or the grant changed, since they were read. The assertion is not spent.
+    Stale,
+}
+
+/// A User's decision.
+#[derive(Debug)]
+pub struct Decide<'a> {
+    /// What was decided.
+    pub decision: &'a Decision,
+    /// The grant on the page, and its version.
+    pub page_grant: Option<&'a (GrantId, i64)>,
+    /// The grant that an approval makes where the page had none, or the life that it gives to the one that it had.
+    pub grant: &'a Grant,
+    /// What is kept of it.
+    pub evidence: &'a Evidence,
+    /// The audit row, whose instant is the unit's.
+    pub entry: &'a Entry,
+}
+
+/// What became of a [`Decide`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decided {
+    /// Done.
+    Done,
+    /// The code was decided or has expired: nothing was done.
+    CodeClosed,
+    /// The grant is not what the page showed: nothing was done.
+    GrantChanged,
+}
+
+impl Store {
+    /// Spends an assertion and opens what it opens, all or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was, and the assertion is not spent.
+    pub async fn sign_in(&self, sign_in: &SignIn<'_>) -> Result<SignedIn, StoreError> {
+        const SPEND: &str = "INSERT INTO assertion_jti (brand_id, jti, forget_at) VALUES ($1, $2, $3)
+            ON CONFLICT DO NOTHING RETURNING jti";
+        let (jti, forget_at) = sign_in.jti;
+        let (digest, session) = sign_in.session;
+        let now = sign_in.entry.at;
+        let mut tx = self.0.begin().await?;
+        let spent = in_tx!(&mut tx, c => query_scalar::<_, String>(SPEND)
+            .bind(session.brand.as_str())
+            .bind(jti)
+            .bind(forget_at.millis())
+            .fetch_optional(c))?;
+        if spent.is_none() {
+            return Ok(SignedIn::Replayed);
+        }
+        put_session(&mut tx, digest, session).await?;
+        match &sign_in.opens {
+            Opens::Page(digest, page) => put_page(&mut tx, *digest, page).await?,
+            Opens::Approval { grant, granted, evidence, entry: _ } => {
+                let version = grant::touch(&mut tx, &grant.id, now).await?;
+                if version != Some(grant.version)
+                    || !close_code(&mut tx, evidence.device, Some((&grant.id, granted)), now).await?
+                {
+                    return Ok(SignedIn::Stale);
+                }
+                put_evidence(&mut tx, evidence, "approved_without_page", Some(&grant.id), granted, now).await?;
+            }
+        }
+        audit::append(&mut tx, sign_in.entry).await?;
+        if let Opens::Approval { entry, .. } = &sign_in.opens {
+            audit::append(&mut tx, entry).await?;
+        }
+        tx.commit().await?;
+        Ok(SignedIn::Done)
+    }
+
+    /// Keeps a consent page that is shown to a live session.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done.
+    pub async fn open_consent_page(&self, digest: Digest, page: &ConsentPage) -> Result<(), StoreError> {
+        let mut tx = self.0.begin().await?;
+        put_page(&mut tx, digest, page).await?;
+        tx.commit().await
+    }
+
+    /// The live session with this digest at this Brand.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or the row is inconsistent.
+    pub async fn browser_session(
+        &self,
+        brand: &BrandId,
+        digest: Digest,
+        now: Timestamp,
+    ) -> Result<Option<BrowserSession>, StoreError> {
+        const SQL: &str = "SELECT brand_id, brand_user, device_authorization_id, assertion, created_at, expires_at
+            FROM browser_session WHERE digest = $1 AND brand_id = $2 AND expires_at > $3";
+        let row = read!(self, c => query_as::<_, SessionRow>(SQL)
+            .bind(digest.to_hex())
+            .bind(brand.as_str())
+            .bind(now.millis())
+            .fetch_optional(c))?;
+        row.map(BrowserSession::try_from).transpose()
+    }
+
+    /// Whether this Brand user has a live session here, on any device.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn has_browser_session(
+        &self,
+        brand: &BrandId,
+        brand_user: &BrandUser,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const SQL: &str =
+            "SELECT COUNT(*) FROM browser_session WHERE brand_id = $1 AND brand_user = $2 AND expires_at > $3";
+        let count = read!(self, c => query_scalar::<_, i64>(SQL)
+            .bind(brand.as_str())
+            .bind(brand_user.as_str())
+            .bind(now.millis())
+            .fetch_one(c))?;
+        Ok(count > 0)
+    }
+
+    /// The consent page with this digest at this Brand, unless it was forgotten.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or the row is inconsistent.
+    pub async fn consent_page(&self, brand: &BrandId, digest: Digest) -> Result<Option<ConsentPage>, StoreError> {
+        const SQL: &str = "SELECT brand_id, brand_user, device_authorization_id, shown, language, assertion, grant_id,
+            grant_version, created_at, expires_at FROM consent_page WHERE digest = $1 AND brand_id = $2";
+        let row = read!(self, c => query_as::<_, PageRow>(SQL)
+            .bind(digest.to_hex())
+            .bind(brand.as_str())
+            .fetch_optional(c))?;
+        row.map(PageRow::try_into).transpose()
+    }
+
+    /// Carries out a decision: the code closes, the grant follows, and the evidence is kept, all or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was.
+    pub async fn decide(&self, decide: &Decide<'_>) -> Result<Decided, StoreError> {
+        let evidence = decide.evidence;
+        let grant = decide.grant;
+        let now = decide.entry.at;
+        let mut tx = self.0.begin().await?;
+        let owner = format!("grant {} {} {}", grant.brand, grant.brand_user, grant.caller.issuer);
+        tx.lock(&owner).await?;
+        let live = grant::live_of(&mut tx, &grant.brand, &grant.brand_user, &grant.caller, now).await?;
+        if live.as_ref().map(|live| (&live.id, live.version)) != decide.page_grant.map(|(id, version)| (id, *version)) {
+            return Ok(Decided::GrantChanged);
+        }
+        let (kept, granted, name) = match (decide.decision, decide.page_grant) {
+            (Decision::Approve(scopes), Some((id, version))) => {
+                if !grant::redecide(&mut tx, id, *version, scopes, grant.expires_at, now).await? {
+                    return Ok(Decided::GrantChanged);
+                }
+                (Some(id), scopes.clone(), "approved")
+            }
+            (Decision::Approve(scopes), None) => {
+                if !grant::create(&mut tx, grant).await? {
+                    return Ok(Decided::GrantChanged);
+                }
+                (Some(&grant.id), scopes.clone(), "approved")
+            }
+            (Decision::Withdraw, Some((id, version))) => {
+                if !grant::end(&mut tx, id, EndedBy::User, Some(*version), now).await? {
+                    return Ok(Decided::GrantChanged);
+                }
+                (Some(id), ScopeSet::empty(), "withdrawn")
+            }
+            (Decision::Withdraw | Decision::Deny, _) => (None, ScopeSet::empty(), "denied"),
+        };
+        let approved = matches!(decide.decision, Decision::Approve(_));
+        let outcome = kept.filter(|_| approved).map(|id| (id, &granted));
+        if !close_code(&mut tx, evidence.device, outcome, now).await? {
+            return Ok(Decided::CodeClosed);
+        }
+        put_evidence(&mut tx, evidence, name, kept, &granted, now).await?;
+        audit::append(&mut tx, decide.entry).await?;
+        tx.commit().await?;
+        Ok(Decided::Done)
+    }
+}
+
+/// Closes an open code: approved under a grant with these scopes, or denied. `false` when it is not open.
+async fn close_code(
+    tx: &mut Tx,
+    device: DeviceAuthorizationId,
+    approved: Option<(&GrantId, &ScopeSet)>,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE device_authorization SET state = $1, state_at = $2, grant_id = $3, granted = $4
+        WHERE id = $5 AND state = 'pending' AND expires_at > $2 RETURNING id";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(if approved.is_some() { "approved" } else { "denied" })
+        .bind(now.millis())
+        .bind(approved.map(|(grant, _)| grant.as_str()))
+        .bind(approved.map(|(_, granted)| granted.to_string()))
+        .bind(device.to_string())
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
+async fn put_session(tx: &mut Tx, digest: Digest, session: &BrowserSession) -> Result<(), StoreError> {
+    const SQL: &str = "INSERT INTO browser_session (digest, brand_id, brand_user, device_authorization_id, assertion,
+        created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let record = serde_json::to_string(&session.sign_in)?;
+    execute!(
+        tx,
+        query(SQL)
+            .bind(digest.to_hex())
+            .bind(session.brand.as_str())
+            .bind(session.brand_user.as_str())
+            .bind(session.device.to_string())
+            .bind(&record)
+            .bind(session.created_at.millis())
+            .bind(session.expires_at.millis())
+    )?;
+    Ok(())
+}
+
+async fn put_page(tx: &mut Tx, digest: Digest, page: &ConsentPage) -> Result<(), StoreError> {
+    const SQL: &str = "INSERT INTO consent_page (digest, brand_id, brand_user, device_authorization_id, shown, language,
+        assertion, grant_id, grant_version, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    let shown = serde_json::to_string(&page.shown)?;
+    let record = serde_json::to_string(&page.sign_in)?;
+    execute!(
+        tx,
+        query(SQL)
+            .bind(digest.to_hex())
+            .bind(page.brand.as_str())
+            .bind(page.brand_user.as_str())
+            .bind(page.device.to_string())
+            .bind(&shown)
+            .bind(&page.language)
+            .bind(&record)
+            .bind(page.grant.as_ref().map(|(id, _)| id.as_str()))
+            .bind(page.grant.as_ref().map(|(_, version)| *version))
+            .bind(page.created_at.millis())
+            .bind(page.expires_at.millis())
+    )?;
+    Ok(())
+}
+
+async fn put_evidence(
+    tx: &mut Tx,
+    evidence: &Evidence,
+    decision: &str,
+    grant: Option<&GrantId>,
+    granted: &ScopeSet,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    const SQL: &str = "INSERT INTO consent_evidence (device_authorization_id, brand_id, brand_user, pa_issuer, pa_sub,
+        grant_id, decision, shown, language, granted, assertion, decided_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
+    let shown = serde_json::to_string(&evidence.shown)?;
+    let record = serde_json::to_string(&evidence.sign_in)?;
+    execute!(
+        tx,
+        query(SQL)
+            .bind(evidence.device.to_string())
+            .bind(evidence.brand.as_str())
+            .bind(evidence.brand_user.as_str())
+            .bind(evidence.caller.issuer.as_str())
+            .bind(evidence.caller.sub.as_str())
+            .bind(grant.map(GrantId::as_str))
+            .bind(decision)
+            .bind(&shown)
+            .bind(&evidence.language)
+            .bind(granted.to_string())
+            .bind(&record)
+            .bind(now.millis())
+    )?;
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! Contexts, turns and receipts: one agent run per stored reply.
+
+use sqlx::{FromRow, query, query_as, query_scalar};
+
+use std::time::Duration;
+
+use super::dialect::{Tx, execute, in_tx, read};
+use super::{Consistent, Store, StoreError, grant};
+use crate::clock::Timestamp;
+use crate::domain::conversation::{Admission, Authority, Context, Reservation, Turn, TurnState, admit};
+use crate::domain::id::{BrandId, BrandUser, Caller, ContextId, DeviceAuthorizationId, GrantId, MessageId, ReceiptId};
+use crate::domain::scope::ScopeSet;
+
+#[derive(FromRow)]
+struct ContextRow {
+    id: String,
+    brand_user: Option<String>,
+    closed_at: Option<i64>,
+    last_turn_at: i64,
+    grant_state: Option<String>,
+}
+
+impl TryFrom<ContextRow> for Context {
+    type Error = StoreError;
+    fn try_from(row: ContextRow) -> Result<Self, StoreError> {
+        let key = row.id.clone();
+        Ok(Self {
+            id: ContextId::parse(&row.id).consistent("context", &key)?,
+            brand_user: row.brand_user.map(BrandUser::parse).transpose().consistent("context", &key)?,
+            closed: row.closed_at.is_some() || row.grant_state.as_deref() == Some("ended"),
+            last_turn_at: Timestamp::from_millis(row.last_turn_at),
+        })
+    }
+}
+
+#[derive(FromRow)]
+struct TurnRow {
+    message_id: String,
+    fence: i64,
+    step_ups: i64,
+    state: String,
+    lease_until: Option<i64>,
+    reply: Option<String>,
+    grant_id: Option<String>,
+    missing_scopes: Option<String>,
+    device_authorization_id: Option<String>,
+}
+
+impl TryFrom<TurnRow> for Turn {
+    type Error = StoreError;
+    fn try_from(row: TurnRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "turn";
+        let key = row.message_id;
+        let grant = row.grant_id.map(GrantId::parse).transpose().consistent(TABLE, &key)?;
+        let missing = row.missing_scopes.as_deref().map(ScopeSet::parse).transpose().consistent(TABLE, &key)?;
+        let device = row.device_authorization_id.as_deref().map(DeviceAuthorizationId::parse);
+        let state = match (row.state.as_str(), row.lease_until, row.reply, grant, missing, device) {
+            ("running", Some(until), None, _, None, None) => {
+                Some(TurnState::Running { lease_until: Timestamp::from_millis(until) })
+            }
+            ("answered", None, Some(reply), grant, None, None) => Some(TurnState::Answered { reply, grant }),
+            ("step_up", None, Some(reply), Some(grant), Some(missing), Some(Some(device))) => {
+                Some(TurnState::StepUp { reply, grant, missing, device })
+            }
+            ("released", None, None, _, None, None) => Some(TurnState::Released),
+            _ => None,
+        };
+        Ok(Self { fence: row.fence, step_ups: row.step_ups, state: state.consistent(TABLE, &key)? })
+    }
+}
+
+/// A message that wants to be run.
+#[derive(Debug)]
+pub struct Reserve<'a> {
+    /// At which Brand.
+    pub brand: &'a BrandId,
+    /// From whom.
+    pub caller: &'a Caller,
+    /// In an existing context, or in a new one with this id.
+    pub context: ContextChoice,
+    /// Under which id.
+    pub message: &'a MessageId,
+    /// Under what authority.
+    pub authority: Option<&'a Authority>,
+    /// Until when the run may take.
+    pub lease_until: Timestamp,
+    /// A context without a turn for so long is closed.
+    pub idle: Duration,
+    /// The unit's instant.
+    pub now: Timestamp,
+}
+
+/// Which context a message is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ContextChoice {
+    /// One that the caller names.
+    Existing(ContextId),
+    /// A new one, under this id.
+    New(ContextId),
+}
+
+/// What became of a [`Reserve`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reserved {
+    /// The agent may run; only the holder of the reservation may store.
+    Run(Reservation),
+    /// No context of this caller at this Brand has that id.
+    UnknownContext,
+    /// The grant ended since its token was verified.
+    GrantGone,
+    /// Anything else that a message can get.
+    Other(Admission),
+}
+
+/// A turn that the agent answered.
+#[derive(Debug)]
+pub struct TurnDone<'a> {
+    /// The right to store.
+    pub reservation: &'a Reservation,
+    /// At which Brand.
+    pub brand: &'a BrandId,
+    /// The response body.
+    pub reply: &'a str,
+    /// The grant it ran under, with the id and the JWS of its receipt.
+    pub receipt: Option<(&'a GrantId, ReceiptId, &'a str)>,
+    /// Whether the agent closed the context.
+    pub close: bool,
+    /// The unit's instant.
+    pub now: Timestamp,
+}
+
+/// A turn that needs more scopes.
+#[derive(Debug)]
+pub struct StepUpDone<'a> {
+    /// The answer and its receipt.
+    pub turn: TurnDone<'a>,
+    /// Which scopes.
+    pub missing: &'a ScopeSet,
+    /// The code whose link was handed out.
+    pub device: DeviceAuthorizationId,
+}
+
+/// Whether a reply was stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completed {
+    /// It was; it may be sent.
+    Stored,
+    /// A later runner has taken the turn over: this reply is nothing.
+    Superseded,
+}
+
+impl Store {
+    /// Reserves `(context, messageId)` for one run of the agent, or says what the message gets instead.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was.
+    pub async fn reserve_turn(&self, reserve: &Reserve<'_>) -> Result<Reserved, StoreError> {
+        let mut tx = self.0.begin().await?;
+        if let Some(authority) = reserve.authority
+            && grant::touch(&mut tx, &authority.grant, reserve.now).await?.is_none()
+        {
+            return Ok(Reserved::GrantGone);
+        }
+        let (context, turn) = match reserve.context {
+            ContextChoice::New(id) => {
+                put_context(&mut tx, reserve, id).await?;
+                (id, None)
+            }
+            ContextChoice::Existing(id) => {
+                let Some(context) = find_context(&mut tx, reserve, id).await? else {
+                    return Ok(Reserved::UnknownContext);
+                };
+                let turn = find_turn(&mut tx, id, reserve.message).await?;
+                match admit(&context, turn.as_ref(), reserve.authority, reserve.idle, reserve.now) {
+                    Admission::Run => {}
+                    other => return Ok(Reserved::Other(other)),
+                }
+                if !bind_context(&mut tx, reserve, id).await? {
+                    return Ok(Reserved::Other(Admission::OtherUser));
+                }
+                (id, turn)
+            }
+        };
+        let Some((fence, step_ups)) = take_turn(&mut tx, reserve, context, turn.as_ref()).await? else {
+            return Ok(Reserved::Other(Admission::Repeated));
+        };
+        tx.commit().await?;
+        Ok(Reserved::Run(Reservation { context, message: reserve.message.clone(), fence, step_ups }))
+    }
+
+    /// Gives a reservation back after a failure, so that the same `messageId` runs again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; the lease then runs out by itself.
+    pub async fn release_turn(&self, reservation: &Reservation) -> Result<(), StoreError> {
+        const SQL: &str = "UPDATE turn SET state = 'released', lease_until = NULL
+            WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running'";
+        let mut tx = self.0.begin().await?;
+        execute!(
+            &mut tx,
+            query(SQL).bind(reservation.context.to_string()).bind(reservation.message.as_str()).bind(reservation.fence)
+        )?;
+        tx.commit().await
+    }
+
+    /// Stores a reply with its receipt, if the reservation still holds.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was.
+    pub async fn complete_turn(&self, done: &TurnDone<'_>) -> Result<Completed, StoreError> {
+        const SQL: &str = "UPDATE turn SET state = 'answered', lease_until = NULL, reply = $4, grant_id = $5
+            WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running' RETURNING fence";
+        let mut tx = self.0.begin().await?;
+        let stored = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
+            .bind(done.reservation.context.to_string())
+            .bind(done.reservation.message.as_str())
+            .bind(done.reservation.fence)
+            .bind(done.reply)
+            .bind(done.receipt.map(|(grant, _, _)| grant.as_str()))
+            .fetch_optional(c))?;
+        finish(tx, done, stored.is_some()).await
+    }
+
+    /// Stores a step-up with its receipt, if the reservation still holds.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was.
+    pub async fn complete_step_up(&self, done: &StepUpDone<'_>) -> Result<Completed, StoreError> {
+        const SQL: &str = "UPDATE turn SET state = 'step_up', lease_until = NULL, step_ups = step_ups + 1, reply = $4,
+            grant_id = $5, missing_scopes = $6, device_authorization_id = $7
+            WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running' RETURNING fence";
+        let turn = &done.turn;
+        let mut tx = self.0.begin().await?;
+        let stored = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
+            .bind(turn.reservation.context.to_string())
+            .bind(turn.reservation.message.as_str())
+            .bind(turn.reservation.fence)
+            .bind(turn.reply)
+            .bind(turn.receipt.map(|(grant, _, _)| grant.as_str()))
+            .bind(done.missing.to_string())
+            .bind(done.device.to_string())
+            .fetch_optional(c))?;
+        finish(tx, turn, stored.is_some()).await
+    }
+
+    /// Puts a step-up with a fresh link in the place of the one that was stored. `false` when the turn is no longer that
+    /// step-up.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done; nothing was.
+    pub async fn renew_step_up(
+        &self,
+        context: ContextId,
+        message: &MessageId,
+        old: DeviceAuthorizationId,
+        new: DeviceAuthorizationId,
+        missing: &ScopeSet,
+        reply: &str,
+    ) -> Result<bool, StoreError> {
+        const SQL: &str = "UPDATE turn SET reply = $4, device_authorization_id = $5, missing_scopes = $6
+            WHERE context_id = $1 AND message_id = $2 AND device_authorization_id = $3 AND state = 'step_up'
+            RETURNING fence";
+        let mut tx = self.0.begin().await?;
+        let row = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
+            .bind(context.to_string())
+            .bind(message.as_str())
+            .bind(old.to_string())
+            .bind(reply)
+            .bind(new.to_string())
+            .bind(missing.to_string())
+            .fetch_optional(c))?;
+        tx.commit().await?;
+        Ok(row.is_some())
+    }
+
+    /// The receipts under a grant, oldest first, as compact JWS.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn receipts(&self, grant: &GrantId) -> Result<Vec<String>, StoreError> {
+        const SQL: &str = "SELECT jws FROM receipt WHERE grant_id = $1 ORDER BY created_at, id";
+        Ok(read!(self, c => query_scalar::<_, String>(SQL).bind(grant.as_str()).fetch_all(c))?)
+    }
+}
+
+async fn finish(mut tx: Tx, done: &TurnDone<'_>, stored: bool) -> Result<Completed, StoreError> {
+    const RECEIPT: &str = "INSERT INTO receipt (id, brand_id, grant_id, context_id, message_id, jws, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    const CONTEXT: &str = "UPDATE context SET last_turn_at = $1,
+        closed_at = CASE WHEN $2 AND closed_at IS NULL THEN $1 ELSE closed_at END WHERE id = $3";
+    if !stored {
+        return Ok(Completed::Superseded);
+    }
+    let context = done.reservation.context.to_string();
+    if let Some((grant, id, jws)) = done.receipt {
+        execute!(
+            &mut tx,
+            query(RECEIPT)
+                .bind(id.to_string())
+                .bind(done.brand.as_str())
+                .bind(grant.as_str())
+                .bind(&context)
+                .bind(done.reservation.message.as_str())
+                .bind(jws)
+                .bind(done.now.millis())
+        )?;
+    }
+    execute!(&mut tx, query(CONTEXT).bind(done.now.millis()).bind(done.close).bind(&context))?;
+    tx.commit().await?;
+    Ok(Completed::Stored)
+}
+
+async fn put_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<(), StoreError> {
+    const SQL: &str =
+        "INSERT INTO context (id, brand_id, pa_issuer, pa_sub, brand_user, grant_id, created_at, last_turn_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $7)";
+    execute!(
+        tx,
+        query(SQL)
+            .bind(id.to_string())
+            .bind(reserve.brand.as_str())
+            .bind(reserve.caller.issuer.as_str())
+            .bind(reserve.caller.sub.as_str())
+            .bind(reserve.authority.map(|authority| authority.brand_user.as_str()))
+            .bind(reserve.authority.map(|authority| authority.grant.as_str()))
+            .bind(reserve.now.millis())
+    )?;
+    Ok(())
+}
+
+async fn find_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<Option<Context>, StoreError> {
+    const SQL: &str = "SELECT c.id, c.brand_user, c.closed_at, c.last_turn_at, g.state AS grant_state FROM context c
+        LEFT JOIN delegation_grant g ON g.id = c.grant_id
+        WHERE c.id = $1 AND c.brand_id = $2 AND c.pa_issuer = $3 AND c.pa_sub = $4";
+    let row = in_tx!(tx, c => query_as::<_, ContextRow>(SQL)
+        .bind(id.to_string())
+        .bind(reserve.brand.as_str())
+        .bind(reserve.caller.issuer.as_str())
+        .bind(reserve.caller.sub.as_str())
+        .fetch_optional(c))?;
+    row.map(Context::try_from).transpose()
+}
+
+async fn find_turn(tx: &mut Tx, context: ContextId, message: &MessageId) -> Result<Option<Turn>, StoreError> {
+    const SQL: &str = "SELECT message_id, fence, step_ups, state, lease_until, reply, grant_id, missing_scopes,
+        device_authorization_id FROM turn WHERE context_id = $1 AND message_id = $2";
+    let row = in_tx!(tx, c => query_as::<_, TurnRow>(SQL)
+        .bind(context.to_string())
+        .bind(message.as_str())
+        .fetch_optional(c))?;
+    row.map(Turn::try_from).transpose()
+}
+
+/// Binds an open context to the turn's authority. `false` when it has run as another Brand user, or closed meanwhile.
+async fn bind_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE context SET last_turn_at = $1, brand_user = COALESCE($2, brand_user),
+        grant_id = COALESCE($3, grant_id) WHERE id = $4 AND closed_at IS NULL
+        AND (brand_user IS NULL OR $2 IS NULL OR brand_user = $2) RETURNING id";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(reserve.now.millis())
+        .bind(reserve.authority.map(|authority| authority.brand_user.as_str()))
+        .bind(reserve.authority.map(|authority| authority.grant.as_str()))
+        .bind(id.to_string())
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
+/// Takes the turn up under a new fence. `None` when somebody else did since it was read.
+async fn take_turn(
+    tx: &mut Tx,
+    reserve: &Reserve<'_>,
+    context: ContextId,
+    turn: Option<&Turn>,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    const SQL: &str = "INSERT INTO turn (context_id, message_id, fence, step_ups, state, lease_until, grant_id)
+        VALUES ($1, $2, 1, 0, 'running', $3, $4)
+        ON CONFLICT (context_id, message_id) DO UPDATE SET fence = turn.fence + 1, state = 'running', lease_until = $3,
+            grant_id = $4, reply = NULL, missing_scopes = NULL, device_authorization_id = NULL
+        WHERE turn.fence = $5 AND turn.state <> 'answered' RETURNING fence, step_ups";
+    Ok(in_tx!(tx, c => query_as::<_, (i64, i64)>(SQL)
+        .bind(context.to_string())
+        .bind(reserve.message.as_str())
+        .bind(reserve.lease_until.millis())
+        .bind(reserve.authority.map(|authority| authority.grant.as_str()))
+        .bind(turn.map_or(0, |turn| turn.fence))
+        .fetch_optional(c))?)
+}

@@ -1,0 +1,201 @@
+//! The two databases, and the few places where they differ: opening, transactions, locks, migrations, error codes.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::error::DatabaseError;
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+use super::StoreError;
+
+/// The pools of whichever database it is.
+#[derive(Clone, Debug)]
+pub(super) enum Database {
+    /// One writer, so that no transaction meets a lock, and several readers.
+    Sqlite { writer: SqlitePool, reader: SqlitePool },
+    /// One pool for both.
+    Postgres(PgPool),
+}
+
+/// A transaction of whichever database it is.
+pub(super) enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// Runs a query in a transaction: `in_tx!(tx, c => query_as::<_, Row>(SQL).bind(x).fetch_optional(c))`.
+macro_rules! in_tx {
+    ($tx:expr, $connection:ident => $query:expr) => {
+        match $tx {
+            $crate::store::dialect::Tx::Sqlite(tx) => {
+                let $connection = &mut **tx;
+                $query.await
+            }
+            $crate::store::dialect::Tx::Postgres(tx) => {
+                let $connection = &mut **tx;
+                $query.await
+            }
+        }
+    };
+}
+
+/// Runs a statement in a transaction and counts the rows it changed: `execute!(tx, query(SQL).bind(x))`.
+macro_rules! execute {
+    ($tx:expr, $query:expr) => {
+        match $tx {
+            $crate::store::dialect::Tx::Sqlite(tx) => $query.execute(&mut **tx).await.map(|done| done.rows_affected()),
+            $crate::store::dialect::Tx::Postgres(tx) => {
+                $query.execute(&mut **tx).await.map(|done| done.rows_affected())
+            }
+        }
+    };
+}
+
+/// Runs a query outside a transaction, on a connection that is not used for writing.
+macro_rules! read {
+    ($store:expr, $pool:ident => $query:expr) => {
+        match &$store.0 {
+            $crate::store::dialect::Database::Sqlite { reader: $pool, .. } => $query.await,
+            $crate::store::dialect::Database::Postgres($pool) => $query.await,
+        }
+    };
+}
+
+pub(super) use {execute, in_tx, read};
+
+static COMMON: Migrator = sqlx::migrate!("migrations/common");
+static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
+
+const CONNECTION_WAIT: Duration = Duration::from_secs(5);
+const READERS: u32 = 4;
+const POSTGRES_CONNECTIONS: u32 = 16;
+
+impl Database {
+    pub(super) async fn open(url: &str) -> Result<Self, StoreError> {
+        if url.starts_with("sqlite:") {
+            let options = SqliteConnectOptions::from_str(url)?
+                .create_if_missing(true)
+                .journal_mode(SqliteJournalMode::Wal)
+                // Once answered, a decision survives a power cut; NORMAL would lose the last ones in WAL mode.
+                .synchronous(SqliteSynchronous::Full)
+                .busy_timeout(CONNECTION_WAIT)
+                .foreign_keys(true);
+            let writer = SqlitePoolOptions::new()
+                .max_connections(1)
+                .acquire_timeout(CONNECTION_WAIT)
+                .test_before_acquire(false)
+                .connect_with(options.clone())
+                .await?;
+            let reader = SqlitePoolOptions::new()
+                .max_connections(READERS)
+                .acquire_timeout(CONNECTION_WAIT)
+                .test_before_acquire(false)
+                .connect_with(options.read_only(true).create_if_missing(false))
+                .await?;
+            return Ok(Self::Sqlite { writer, reader });
+        }
+        if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+            let options = PgConnectOptions::from_str(url)?;
+            let pool = PgPoolOptions::new()
+                .max_connections(POSTGRES_CONNECTIONS)
+                .acquire_timeout(CONNECTION_WAIT)
+                .connect_with(options)
+                .await?;
+            return Ok(Self::Postgres(pool));
+        }
+        Err(StoreError::UnknownDatabase)
+    }
+
+    pub(super) async fn begin(&self) -> Result<Tx, StoreError> {
+        Ok(match self {
+            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    fn migrator(&self) -> Migrator {
+        let own = match self {
+            Self::Sqlite { .. } => &SQLITE,
+            Self::Postgres(_) => &POSTGRES,
+        };
+        Migrator::with_migrations(COMMON.iter().chain(own.iter()).cloned().collect())
+    }
+
+    pub(super) async fn migrate(&self) -> Result<(), StoreError> {
+        let migrator = self.migrator();
+        match self {
+            Self::Sqlite { writer, .. } => migrator.run(writer).await?,
+            Self::Postgres(pool) => migrator.run(pool).await?,
+        }
+        Ok(())
+    }
+
+    pub(super) async fn pending_migrations(&self) -> Result<usize, StoreError> {
+        const TABLES: &str = "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
+        const EXISTS: &str = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '_sqlx_migrations'";
+        const DONE: &str = "SELECT COUNT(*) FROM _sqlx_migrations WHERE success = TRUE";
+        let done: i64 = match self {
+            Self::Sqlite { reader, .. } => match sqlx::query_scalar::<_, i64>(TABLES).fetch_one(reader).await? {
+                0 => 0,
+                _ => sqlx::query_scalar(DONE).fetch_one(reader).await?,
+            },
+            Self::Postgres(pool) => match sqlx::query_scalar::<_, i64>(EXISTS).fetch_one(pool).await? {
+                0 => 0,
+                _ => sqlx::query_scalar(DONE).fetch_one(pool).await?,
+            },
+        };
+        Ok(self.migrator().iter().count().saturating_sub(usize::try_from(done).unwrap_or(0)))
+    }
+
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Sqlite { .. } => "sqlite",
+            Self::Postgres(_) => "postgres",
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Sqlite { writer, reader } => {
+                reader.close().await;
+                writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    pub(super) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Lets no other transaction with the same `key` run beside this one. SQLite's writers are one anyway.
+    pub(super) async fn lock(&mut self, key: &str) -> Result<(), StoreError> {
+        const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+        if let Self::Postgres(tx) = self {
+            sqlx::query(LOCK).bind(key).execute(&mut **tx).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether an error says that the database is away, busy or full, by SQLite's primary result codes and PostgreSQL's
+/// error classes.
+pub(super) fn is_passing(error: &dyn DatabaseError) -> bool {
+    let Some(code) = error.code() else { return false };
+    if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {
+        // 5 busy, 6 locked, 10 I/O, 13 full, 14 cannot open; the low byte is the primary code.
+        return code.parse::<i32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 10 | 13 | 14));
+    }
+    // 08 connection, 40 rolled back, 53 out of resources, 55 in use, 57 shut down.
+    ["08", "40", "53", "55", "57"].iter().any(|class| code.starts_with(class))
+}

@@ -1,0 +1,311 @@
+//! Grants. Ending one is a single guarded write; everything under it is judged by its row when it is used.
+
+use sqlx::{FromRow, query, query_as, query_scalar};
+
+use super::dialect::{Tx, execute, in_tx, read};
+use super::{Consistent, Store, StoreError, audit};
+use crate::clock::Timestamp;
+use crate::domain::audit::Entry;
+use crate::domain::brand::Brand;
+use crate::domain::grant::{EndedBy, Grant, GrantState};
+use crate::domain::id::{BrandId, BrandUser, Caller, GrantId, Issuer, PaSub};
+use crate::domain::scope::ScopeSet;
+
+/// The columns of a grant, which each query below names in this order.
+#[derive(FromRow)]
+pub(super) struct GrantRow {
+    id: String,
+    brand_id: String,
+    brand_user: String,
+    pa_issuer: String,
+    pa_sub: String,
+    scopes: String,
+    version: i64,
+    created_at: i64,
+    decided_at: i64,
+    expires_at: i64,
+    last_used_at: Option<i64>,
+    state: String,
+    ended_at: Option<i64>,
+    ended_by: Option<String>,
+}
+
+impl TryFrom<GrantRow> for Grant {
+    type Error = StoreError;
+    fn try_from(row: GrantRow) -> Result<Self, StoreError> {
+        const TABLE: &str = "delegation_grant";
+        let key = row.id.clone();
+        let state = match (row.state.as_str(), row.ended_at, row.ended_by) {
+            ("live", None, None) => Some(GrantState::Live),
+            ("ended", Some(at), Some(by)) => {
+                by.parse::<EndedBy>().ok().map(|by| GrantState::Ended { at: Timestamp::from_millis(at), by })
+            }
+            _ => None,
+        };
+        Ok(Self {
+            id: GrantId::parse(row.id).consistent(TABLE, &key)?,
+            brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
+            brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
+            caller: Caller {
+                issuer: Issuer::parse(row.pa_issuer).consistent(TABLE, &key)?,
+                sub: PaSub::parse(row.pa_sub).consistent(TABLE, &key)?,
+            },
+            scopes: ScopeSet::parse(&row.scopes).consistent(TABLE, &key)?,
+            version: row.version,
+            created_at: Timestamp::from_millis(row.created_at),
+            decided_at: Timestamp::from_millis(row.decided_at),
+            expires_at: Timestamp::from_millis(row.expires_at),
+            last_used_at: row.last_used_at.map(Timestamp::from_millis),
+            state: state.consistent(TABLE, &key)?,
+        })
+    }
+}
+
+/// Which grants to list. Absent means any.
+#[derive(Clone, Default, Debug)]
+pub struct GrantFilter {
+    /// Of this Brand.
+    pub brand: Option<BrandId>,
+    /// Of this Brand user.
+    pub brand_user: Option<BrandUser>,
+    /// Of this personal agent.
+    pub issuer: Option<Issuer>,
+    /// Only those that allow something at this instant.
+    pub live_at: Option<Timestamp>,
+}
+
+/// What a change of a Brand meant for one of its grants.
+pub(super) struct Followed {
+    pub(super) grant: GrantId,
+    pub(super) before: ScopeSet,
+    pub(super) left: ScopeSet,
+}
+
+const BY_ID: &str = "SELECT id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version, created_at, decided_at,
+    expires_at, last_used_at, state, ended_at, ended_by FROM delegation_grant WHERE id = $1";
+const LIVE_BY_OWNER: &str =
+    "SELECT id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version, created_at, decided_at,
+    expires_at, last_used_at, state, ended_at, ended_by FROM delegation_grant
+    WHERE brand_id = $1 AND brand_user = $2 AND pa_issuer = $3 AND pa_sub = $4 AND state = 'live' AND expires_at > $5";
+
+impl Store {
+    /// The grant with this id, live or not.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or the row is inconsistent.
+    pub async fn grant(&self, id: &GrantId) -> Result<Option<Grant>, StoreError> {
+        let row = read!(self, c => query_as::<_, GrantRow>(BY_ID).bind(id.as_str()).fetch_optional(c))?;
+        row.map(Grant::try_from).transpose()
+    }
+
+    /// The live grant of this Brand user for this caller, if there is one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or the row is inconsistent.
+    pub async fn live_grant(
+        &self,
+        brand: &BrandId,
+        brand_user: &BrandUser,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<Option<Grant>, StoreError> {
+        let row = read!(self, c => query_as::<_, GrantRow>(LIVE_BY_OWNER)
+            .bind(brand.as_str())
+            .bind(brand_user.as_str())
+            .bind(caller.issuer.as_str())
+            .bind(caller.sub.as_str())
+            .bind(now.millis())
+            .fetch_optional(c))?;
+        row.map(Grant::try_from).transpose()
+    }
+
+    /// Whether the same personal agent acts for this Brand user under another `sub`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn acts_under_another_sub(
+        &self,
+        brand: &BrandId,
+        brand_user: &BrandUser,
+        caller: &Caller,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        const SQL: &str = "SELECT COUNT(*) FROM delegation_grant WHERE brand_id = $1 AND brand_user = $2
+            AND pa_issuer = $3 AND pa_sub <> $4 AND state = 'live' AND expires_at > $5";
+        let count = read!(self, c => query_scalar::<_, i64>(SQL)
+            .bind(brand.as_str())
+            .bind(brand_user.as_str())
+            .bind(caller.issuer.as_str())
+            .bind(caller.sub.as_str())
+            .bind(now.millis())
+            .fetch_one(c))?;
+        Ok(count > 0)
+    }
+
+    /// The grants that fit `filter`, newest first, at most 1 000.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or a row is inconsistent.
+    pub async fn grants(&self, filter: &GrantFilter) -> Result<Vec<Grant>, StoreError> {
+        const SQL: &str = "SELECT id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version, created_at, decided_at,
+            expires_at, last_used_at, state, ended_at, ended_by FROM delegation_grant
+            WHERE (CAST($1 AS TEXT) IS NULL OR brand_id = $1) AND (CAST($2 AS TEXT) IS NULL OR brand_user = $2)
+            AND (CAST($3 AS TEXT) IS NULL OR pa_issuer = $3)
+            AND (CAST($4 AS BIGINT) IS NULL OR (state = 'live' AND expires_at > $4))
+            ORDER BY created_at DESC, id DESC LIMIT 1000";
+        let rows = read!(self, c => query_as::<_, GrantRow>(SQL)
+            .bind(filter.brand.as_ref().map(BrandId::as_str))
+            .bind(filter.brand_user.as_ref().map(BrandUser::as_str))
+            .bind(filter.issuer.as_ref().map(Issuer::as_str))
+            .bind(filter.live_at.map(Timestamp::millis))
+            .fetch_all(c))?;
+        rows.into_iter().map(Grant::try_from).collect()
+    }
+
+    /// Ends a grant. `false` when it was not live: then nothing changes and nothing is recorded.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it could not be done.
+    pub async fn end_grant(&self, id: &GrantId, by: EndedBy, entry: &Entry) -> Result<bool, StoreError> {
+        let mut tx = self.0.begin().await?;
+        let ended = end(&mut tx, id, by, None, entry.at).await?;
+        if ended {
+            audit::append(&mut tx, entry).await?;
+            tx.commit().await?;
+        }
+        Ok(ended)
+    }
+}
+
+/// Ends a live grant, of just this version where one is named. `false` when there is none such.
+pub(super) async fn end(
+    tx: &mut Tx,
+    id: &GrantId,
+    by: EndedBy,
+    version: Option<i64>,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE delegation_grant SET state = 'ended', ended_at = $1, ended_by = $2, version = version + 1
+        WHERE id = $3 AND state = 'live' AND (CAST($4 AS BIGINT) IS NULL OR version = $4) RETURNING id";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(at.millis())
+        .bind(by.to_string())
+        .bind(id.as_str())
+        .bind(version)
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
+/// Marks a grant as used and holds its row until the commit, so that it cannot end in between. `None` when the grant, its
+/// Brand's delegation or its personal agent is not live; the grant's version otherwise.
+pub(super) async fn touch(tx: &mut Tx, id: &GrantId, now: Timestamp) -> Result<Option<i64>, StoreError> {
+    const SQL: &str = "UPDATE delegation_grant SET last_used_at = $1
+        WHERE id = $2 AND state = 'live' AND expires_at > $1
+        AND EXISTS (SELECT 1 FROM brand WHERE brand.id = brand_id AND brand.delegation IS NOT NULL)
+        AND EXISTS (SELECT 1 FROM personal_agent WHERE issuer = pa_issuer AND enabled = TRUE)
+        RETURNING version";
+    Ok(in_tx!(tx, c => query_scalar::<_, i64>(SQL).bind(now.millis()).bind(id.as_str()).fetch_optional(c))?)
+}
+
+/// The live grant of an owner, read in the transaction that is about to change it.
+pub(super) async fn live_of(
+    tx: &mut Tx,
+    brand: &BrandId,
+    brand_user: &BrandUser,
+    caller: &Caller,
+    now: Timestamp,
+) -> Result<Option<Grant>, StoreError> {
+    let row = in_tx!(tx, c => query_as::<_, GrantRow>(LIVE_BY_OWNER)
+        .bind(brand.as_str())
+        .bind(brand_user.as_str())
+        .bind(caller.issuer.as_str())
+        .bind(caller.sub.as_str())
+        .bind(now.millis())
+        .fetch_optional(c))?;
+    row.map(Grant::try_from).transpose()
+}
+
+/// Makes a new grant, in the place of one that has expired. `false` when the owner has a live one.
+pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<bool, StoreError> {
+    const EXPIRED: &str = "UPDATE delegation_grant SET state = 'ended', ended_at = $5, ended_by = 'expiry',
+        version = version + 1 WHERE brand_id = $1 AND brand_user = $2 AND pa_issuer = $3 AND pa_sub = $4
+        AND state = 'live' AND expires_at <= $5";
+    const SQL: &str = "INSERT INTO delegation_grant (id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version,
+        created_at, decided_at, expires_at, state) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'live')
+        ON CONFLICT DO NOTHING RETURNING id";
+    execute!(
+        &mut *tx,
+        query(EXPIRED)
+            .bind(grant.brand.as_str())
+            .bind(grant.brand_user.as_str())
+            .bind(grant.caller.issuer.as_str())
+            .bind(grant.caller.sub.as_str())
+            .bind(grant.created_at.millis())
+    )?;
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(grant.id.as_str())
+        .bind(grant.brand.as_str())
+        .bind(grant.brand_user.as_str())
+        .bind(grant.caller.issuer.as_str())
+        .bind(grant.caller.sub.as_str())
+        .bind(grant.scopes.to_string())
+        .bind(grant.version)
+        .bind(grant.created_at.millis())
+        .bind(grant.decided_at.millis())
+        .bind(grant.expires_at.millis())
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
+/// Gives a live grant of just this version a new scope set and a new life. `false` when there is none such.
+pub(super) async fn redecide(
+    tx: &mut Tx,
+    id: &GrantId,
+    version: i64,
+    scopes: &ScopeSet,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE delegation_grant SET scopes = $1, expires_at = $2, decided_at = $3, version = version + 1
+        WHERE id = $4 AND version = $5 AND state = 'live' AND expires_at > $3 RETURNING id";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(scopes.to_string())
+        .bind(expires_at.millis())
+        .bind(now.millis())
+        .bind(id.as_str())
+        .bind(version)
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
+/// Takes out of a Brand's live grants what the Brand no longer offers; a grant that is left with nothing ends.
+pub(super) async fn follow_brand(tx: &mut Tx, brand: &Brand, now: Timestamp) -> Result<Vec<Followed>, StoreError> {
+    const LIVE: &str = "SELECT id, scopes FROM delegation_grant WHERE brand_id = $1 AND state = 'live'";
+    const NARROW: &str = "UPDATE delegation_grant SET scopes = $1, version = version + 1
+        WHERE id = $2 AND scopes = $3 AND state = 'live' RETURNING id";
+    let offered = brand.delegation.as_ref().map_or_else(ScopeSet::empty, |delegation| delegation.scope_ids());
+    let rows = in_tx!(&mut *tx, c => query_as::<_, (String, String)>(LIVE).bind(brand.id.as_str()).fetch_all(c))?;
+    let mut followed = Vec::new();
+    for (id, scopes) in rows {
+        let before = ScopeSet::parse(&scopes).consistent("delegation_grant", &id)?;
+        let left = before.intersection(&offered);
+        if left == before {
+            continue;
+        }
+        let grant = GrantId::parse(id.clone()).consistent("delegation_grant", &id)?;
+        let changed = if left.is_empty() {
+            end(&mut *tx, &grant, EndedBy::BrandChange, None, now).await?
+        } else {
+            let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(NARROW)
+                .bind(left.to_string())
+                .bind(&id)
+                .bind(&scopes)
+                .fetch_optional(c))?;
+            row.is_some()
+        };
+        if changed {
+            followed.push(Followed { grant, before, left });
+        }
+    }
+    Ok(followed)
+}

@@ -1,0 +1,132 @@
+//! Storage: the only user of sqlx. SQLite embedded, PostgreSQL where one machine is outgrown, one SQL text for both.
+//!
+//! One file per group of tables. Each method is one read or one whole unit of work: it returns after its commit, so that
+//! an answer never leaves before what it says is durable. State is written only under a guard in the SQL, and the row
+//! that comes back is what decides.
+
+mod audit;
+mod consent;
+mod conversation;
+mod device;
+mod dialect;
+mod directory;
+mod grant;
+mod refresh;
+mod sweep;
+
+pub use consent::{BrowserSession, ConsentPage, Decide, Decided, Evidence, Opens, SignIn, SignedIn};
+pub use conversation::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
+pub use device::{Created, NewDeviceAuthorization};
+pub use directory::{Applied, Apply, DirectoryRows};
+pub use grant::GrantFilter;
+pub use refresh::{NewTokens, Redeem, Redeemed, Rotate, Rotated};
+
+use std::time::Duration;
+
+use dialect::Database;
+
+/// The database, whichever it is.
+#[derive(Clone, Debug)]
+pub struct Store(Database);
+
+/// Why the store could not do something.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database refused, failed or was not there.
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// The schema could not be brought up to date.
+    #[error("migration: {0}")]
+    Migration(#[from] sqlx::migrate::MigrateError),
+    /// The address is of neither kind.
+    #[error("database_url: expected sqlite://… or postgres://…")]
+    UnknownDatabase,
+    /// A row that no state of the domain corresponds to.
+    #[error("table {table}: the row {key} is inconsistent")]
+    Inconsistent {
+        /// Where.
+        table: &'static str,
+        /// Which row.
+        key: String,
+    },
+    /// A value that could not be written as JSON.
+    #[error("JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl StoreError {
+    /// Whether waiting may help: the database is away, busy or full. Such a fault is answered with 503.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed) => true,
+            Self::Database(sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_)) => true,
+            Self::Database(sqlx::Error::Database(error)) => dialect::is_passing(error.as_ref()),
+            Self::Database(_) | Self::Migration(_) | Self::UnknownDatabase => false,
+            Self::Inconsistent { .. } | Self::Json(_) => false,
+        }
+    }
+}
+
+/// Names the row when a stored value is not one that the domain knows.
+trait Consistent<T> {
+    fn consistent(self, table: &'static str, key: &str) -> Result<T, StoreError>;
+}
+
+impl<T> Consistent<T> for Option<T> {
+    fn consistent(self, table: &'static str, key: &str) -> Result<T, StoreError> {
+        self.ok_or_else(|| StoreError::Inconsistent { table, key: key.to_owned() })
+    }
+}
+
+impl<T, E> Consistent<T> for Result<T, E> {
+    fn consistent(self, table: &'static str, key: &str) -> Result<T, StoreError> {
+        self.map_err(|_| StoreError::Inconsistent { table, key: key.to_owned() })
+    }
+}
+
+impl Store {
+    /// Opens the database at `url` (`sqlite://path`, created when it is not there, or `postgres://…`).
+    ///
+    /// # Errors
+    /// [`StoreError`] when the address is of neither kind or the database cannot be opened.
+    pub async fn open(url: &str) -> Result<Self, StoreError> {
+        Database::open(url).await.map(Self)
+    }
+
+    /// Brings the schema up to date. Safe to run on several nodes at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Migration`] when a migration fails, or the database is of a newer version than this program.
+    pub async fn migrate(&self) -> Result<(), StoreError> {
+        self.0.migrate().await
+    }
+
+    /// How many migrations this program has that the database has not.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn pending_migrations(&self) -> Result<usize, StoreError> {
+        self.0.pending_migrations().await
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it gives none within two seconds.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        tokio::time::timeout(Duration::from_secs(2), self.directory_revision())
+            .await
+            .unwrap_or(Err(StoreError::Database(sqlx::Error::PoolTimedOut)))
+            .map(drop)
+    }
+
+    /// `sqlite` or `postgres`.
+    pub const fn kind(&self) -> &'static str {
+        self.0.kind()
+    }
+
+    /// Ends all connections once they are idle.
+    pub async fn close(&self) {
+        self.0.close().await;
+    }
+}
