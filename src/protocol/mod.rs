@@ -2,4 +2,7 @@
 //!
 //! Shapes only: no rule lives here, and nothing here knows where a value came from or where it goes.
 
+pub mod a2a;
+pub mod card;
 pub mod json;
+pub mod oauth;
