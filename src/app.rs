@@ -1,0 +1,102 @@
+//! Everything a request needs, made once when the program starts.
+
+use std::fs;
+use std::sync::Arc;
+
+use crate::agent::{Agents, MAX_IN_FLIGHT};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::crypto::seal::{InvalidMasterKey, MasterKey};
+use crate::directory::{Directory, DirectoryError};
+use crate::entropy::Entropy;
+use crate::limits::Limits;
+use crate::outbound::{Outbound, OutboundError, SystemResolver};
+use crate::secret::Secret;
+use crate::store::{Store, StoreError};
+
+/// Everything a request needs.
+pub struct App {
+    /// The database.
+    pub store: Store,
+    /// What may be cached of it.
+    pub directory: Directory,
+    /// The Brands' agents.
+    pub agents: Agents,
+    /// Bounds that are kept in memory.
+    pub limits: Limits,
+    /// Time.
+    pub clock: Clock,
+    /// Chance.
+    pub entropy: Entropy,
+    /// Under which private keys and user codes are kept.
+    pub master: Arc<MasterKey>,
+    /// As it was read at the start.
+    pub config: Config,
+}
+
+/// Why the program cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The file with the master key cannot be read.
+    #[error(
+        "master_key_file: {file} cannot be read: {error}. Make one with \
+         `head -c 32 /dev/urandom | base64 > {file}` and keep a copy in a safe place, or set ASSENT_MASTER_KEY"
+    )]
+    NoMasterKey {
+        /// Its path.
+        file: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// What it holds is no master key.
+    #[error("master key: {0}")]
+    MasterKey(#[from] InvalidMasterKey),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The schema is older than this program.
+    #[error("the database is {0} migrations behind; run `assent migrate`")]
+    Behind(usize),
+    /// The directory.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The certificates for outbound calls.
+    #[error("outbound: {0}")]
+    Outbound(#[from] OutboundError),
+}
+
+/// Reads the master key from where `config` says it is.
+///
+/// # Errors
+/// [`StartError`] says what is wrong and what to do.
+pub fn master_key(config: &Config) -> Result<MasterKey, StartError> {
+    let text = match &config.master_key {
+        Some(text) => text.0.clone(),
+        None => {
+            let file = &config.master_key_file;
+            let read = fs::read_to_string(file);
+            Secret::new(read.map_err(|error| StartError::NoMasterKey { file: file.display().to_string(), error })?)
+        }
+    };
+    Ok(MasterKey::parse(text.expose().trim())?)
+}
+
+impl App {
+    /// Opens everything that `config` names, and reads the directory.
+    ///
+    /// # Errors
+    /// [`StartError`] says what is wrong and what to do.
+    pub async fn open(config: Config, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
+        let master = Arc::new(master_key(&config)?);
+        let store = Store::open(config.database_url.expose()).await?;
+        match store.pending_migrations().await? {
+            0 => {}
+            behind => return Err(StartError::Behind(behind)),
+        }
+        let outbound = Outbound::new(&config.outbound, Arc::new(SystemResolver))?;
+        let directory = Directory::new(&config, Arc::clone(&master), outbound.clone());
+        directory.refresh(&store).await?;
+        let agents = Agents::new(outbound, MAX_IN_FLIGHT);
+        Ok(Self { store, directory, agents, limits: Limits::default(), clock, entropy, master, config })
+    }
+}
