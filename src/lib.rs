@@ -12,10 +12,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod clock;
 pub mod config;
+pub mod directory;
 pub mod domain;
 pub mod entropy;
+pub mod outbound;
 pub mod protocol;
 pub mod secret;
 pub mod store;
