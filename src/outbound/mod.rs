@@ -286,7 +286,10 @@ fn failed(error: &reqwest::Error, host: &str) -> OutboundError {
             return OutboundError::Failed { host, reason: "the name was not resolved" };
         }
         if inner.is::<openssl::error::ErrorStack>() || inner.is::<openssl::ssl::Error>() {
-            return OutboundError::Failed { host, reason: "the TLS handshake failed, or the certificate is not trusted" };
+            return OutboundError::Failed {
+                host,
+                reason: "the TLS handshake failed, or the certificate is not trusted",
+            };
         }
         cause = inner.source();
     }

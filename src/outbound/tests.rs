@@ -115,7 +115,9 @@ fn certificate(subject: &str, ends: i64, issuer: Option<&Authority>) -> Authorit
     let name = name.build();
     let mut builder = X509::builder().unwrap();
     builder.set_version(2).unwrap();
-    builder.set_serial_number(&BigNum::from_u32(ends.unsigned_abs() as u32).unwrap().to_asn1_integer().unwrap()).unwrap();
+    builder
+        .set_serial_number(&BigNum::from_u32(ends.unsigned_abs() as u32).unwrap().to_asn1_integer().unwrap())
+        .unwrap();
     builder.set_subject_name(&name).unwrap();
     builder.set_issuer_name(issuer.map_or(&name, |issuer| issuer.certificate.subject_name())).unwrap();
     builder.set_pubkey(&key).unwrap();
