@@ -80,17 +80,16 @@ impl Agents {
     }
 
     fn backend(&self, url: &Url) -> Result<Arc<HttpBackend>, AgentError> {
-        let lock = || self.backends.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(backend) = lock().get(url) {
+        let mut backends = self.backends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(backend) = backends.get(url) {
             return Ok(Arc::clone(backend));
         }
-        // Made without the lock, since it reads the system's certificates; whoever comes second takes the first's.
         let outbound = self.outbound.dedicated().map_err(|_| AgentError::Failed("no HTTP client could be made"))?;
-        let made = Arc::new(HttpBackend::new(outbound, self.max_in_flight));
-        let mut backends = lock();
         if backends.len() >= MAX_BACKENDS {
             backends.retain(|_, backend| Arc::strong_count(backend) > 1);
         }
-        Ok(Arc::clone(backends.entry(url.clone()).or_insert(made)))
+        let made = Arc::new(HttpBackend::new(outbound, self.max_in_flight));
+        backends.insert(url.clone(), Arc::clone(&made));
+        Ok(made)
     }
 }

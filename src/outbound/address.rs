@@ -1,4 +1,4 @@
-//! Which addresses may be called (contract of outbound calls: nothing outside the public ranges).
+//! Which addresses may be called: those of the public Internet, and what the configuration adds.
 //!
 //! Refuses every range that the IANA special-purpose registries (RFC 6890) keep from the public Internet, and every
 //! IPv6 form that carries an IPv4 address inside: the translator at its other end would decide where it leads.

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use native_tls::TlsConnector;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::tls;
 use url::Url;
 
 pub use address::is_public;
@@ -167,7 +167,8 @@ impl Response {
 pub struct Outbound {
     client: reqwest::Client,
     guard: Guard,
-    authorities: Arc<[tls::Certificate]>,
+    /// Shared, since reading the system's authorities takes a tenth of a second and a megabyte.
+    tls: TlsConnector,
 }
 
 impl Outbound {
@@ -176,12 +177,9 @@ impl Outbound {
     /// # Errors
     /// [`OutboundError::Setup`] when `ca_file` cannot be read, holds no certificate or a broken one.
     pub fn new(config: &OutboundConfig, resolver: Arc<dyn Resolver>) -> Result<Self, OutboundError> {
-        let authorities = match &config.ca_file {
-            Some(file) => authorities(file)?.into(),
-            None => Arc::default(),
-        };
+        let tls = tls(config.ca_file.as_deref())?;
         let guard = Guard { resolver, policy: Arc::new(Policy::new(config)) };
-        Ok(Self { client: client(&guard, &authorities)?, guard, authorities })
+        Ok(Self { client: client(&guard, &tls)?, guard, tls })
     }
 
     /// The same rules with connections of its own, so that one slow backend does not hold up another.
@@ -189,7 +187,7 @@ impl Outbound {
     /// # Errors
     /// [`OutboundError::Setup`] when the system gives no client.
     pub fn dedicated(&self) -> Result<Self, OutboundError> {
-        Ok(Self { client: client(&self.guard, &self.authorities)?, ..self.clone() })
+        Ok(Self { client: client(&self.guard, &self.tls)?, ..self.clone() })
     }
 
     /// Sends `request` and reads the whole answer, of whatever status; a redirect is an answer like any other.
@@ -235,17 +233,25 @@ impl Outbound {
     }
 }
 
-fn authorities(file: &Path) -> Result<Vec<tls::Certificate>, OutboundError> {
-    let pem = fs::read(file).map_err(|_| OutboundError::Setup("ca_file cannot be read"))?;
-    let broken = |_| OutboundError::Setup("ca_file holds something that is not a PEM certificate");
-    let found = tls::Certificate::from_pem_bundle(&pem).map_err(broken)?;
-    if found.is_empty() {
-        return Err(OutboundError::Setup("ca_file holds no PEM certificate"));
+/// A TLS client of version 1.2 or later that trusts the system's authorities and those in `ca_file`.
+fn tls(ca_file: Option<&Path>) -> Result<TlsConnector, OutboundError> {
+    let mut builder = TlsConnector::builder();
+    builder.min_protocol_version(Some(native_tls::Protocol::Tlsv12)).request_alpns(&["h2", "http/1.1"]);
+    if let Some(file) = ca_file {
+        let pem = fs::read(file).map_err(|_| OutboundError::Setup("ca_file cannot be read"))?;
+        let broken = |_| OutboundError::Setup("ca_file holds something that is not a PEM certificate");
+        let authorities = native_tls::Certificate::stack_from_pem(&pem).map_err(broken)?;
+        if authorities.is_empty() {
+            return Err(OutboundError::Setup("ca_file holds no PEM certificate"));
+        }
+        for authority in authorities {
+            builder.add_root_certificate(authority);
+        }
     }
-    Ok(found)
+    builder.build().map_err(|_| OutboundError::Setup("the TLS library gives no client"))
 }
 
-fn client(guard: &Guard, authorities: &[tls::Certificate]) -> Result<reqwest::Client, OutboundError> {
+fn client(guard: &Guard, tls: &TlsConnector) -> Result<reqwest::Client, OutboundError> {
     reqwest::Client::builder()
         .user_agent(concat!("assent/", env!("CARGO_PKG_VERSION")))
         .https_only(!guard.policy.allow_private)
@@ -255,10 +261,9 @@ fn client(guard: &Guard, authorities: &[tls::Certificate]) -> Result<reqwest::Cl
         .dns_resolver(guard.clone())
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(64)
-        .tls_version_min(tls::Version::TLS_1_2)
-        .tls_certs_merge(authorities.iter().cloned())
+        .tls_backend_preconfigured(tls.clone())
         .build()
-        .map_err(|_| OutboundError::Setup("no TLS client; is ca_file a list of PEM certificates?"))
+        .map_err(|_| OutboundError::Setup("the HTTP library gives no client"))
 }
 
 fn prepared(request: Request, host: &str) -> Result<reqwest::Request, OutboundError> {

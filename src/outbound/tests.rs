@@ -324,3 +324,12 @@ fn json_is_told_by_its_media_type_whatever_its_parameters() {
     assert!(!typed(&[]) && !typed(&["text/html"]) && !typed(&["application/json+x"]));
     assert!(!typed(&["application/json", "text/html"]));
 }
+
+#[tokio::test]
+async fn a_dedicated_client_keeps_the_rules() {
+    let server = serve(None, ok);
+    let outcome = server.client(None).dedicated().unwrap().get_json(&url("https://rebound.example/")).await;
+    assert_eq!(outcome, Err(OutboundError::NotPublic { host: "rebound.example".to_owned() }));
+    assert_eq!(lenient().dedicated().unwrap().get_json(&server.url("/")).await, Ok(b"{}".to_vec()));
+    assert_eq!(server.count(), 1);
+}
