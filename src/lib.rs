@@ -15,6 +15,7 @@
 pub mod agent;
 pub mod clock;
 pub mod config;
+pub mod crypto;
 pub mod directory;
 pub mod domain;
 pub mod entropy;
