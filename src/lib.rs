@@ -13,12 +13,14 @@
 #![forbid(unsafe_code)]
 
 pub mod agent;
+pub mod app;
 pub mod clock;
 pub mod config;
 pub mod crypto;
 pub mod directory;
 pub mod domain;
 pub mod entropy;
+pub mod limits;
 pub mod outbound;
 pub mod protocol;
 pub mod secret;
