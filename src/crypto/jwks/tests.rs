@@ -109,7 +109,7 @@ fn rsa_keys_outside_the_bounds_and_trivial_exponents_are_no_keys() {
     assert!(is_usable(Value::Object(rsa.clone())));
     let modulus = |bits: usize| {
         let mut n = vec![0xff; bits.div_ceil(8)];
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             n[0] = (1 << (bits % 8)) - 1;
         }
         with(&rsa, "n", BASE64_URL_SAFE_NO_PAD.encode(n))
