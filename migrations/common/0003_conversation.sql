@@ -31,8 +31,7 @@ CREATE TABLE turn (
     CHECK ((state = 'running') = (lease_until IS NOT NULL)),
     CHECK ((state IN ('answered', 'step_up')) = (reply IS NOT NULL)),
     CHECK ((state = 'step_up') = (missing_scopes IS NOT NULL)),
-    CHECK ((missing_scopes IS NULL) = (device_authorization_id IS NULL)),
-    CHECK (state <> 'step_up' OR grant_id IS NOT NULL)
+    CHECK ((missing_scopes IS NULL) = (device_authorization_id IS NULL))
 );
 
 -- Every receipt that was signed. Append-only.

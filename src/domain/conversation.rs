@@ -63,8 +63,8 @@ pub enum TurnState {
     StepUp {
         /// The response body, as it was sent.
         reply: String,
-        /// The grant that lacks them.
-        grant: GrantId,
+        /// The grant that lacks them; `None` for a turn that came without delegation.
+        grant: Option<GrantId>,
         /// Which.
         missing: ScopeSet,
         /// The code whose link was handed out.
@@ -129,18 +129,13 @@ pub fn admit(
         return Admission::OtherUser;
     }
     if let Some(TurnState::StepUp { reply, grant, missing, device }) = turn.map(|turn| &turn.state) {
-        return match authority {
-            Some(authority) if authority.grant != *grant => Admission::Repeated,
-            None => Admission::Repeated,
-            Some(authority) => {
-                let missing = missing.without(&authority.scopes);
-                if missing.is_empty() {
-                    Admission::Run
-                } else {
-                    Admission::StepUpAgain { reply: reply.clone(), missing, device: *device }
-                }
-            }
-        };
+        if grant.is_some() && presented != grant.as_ref() {
+            return Admission::Repeated;
+        }
+        let missing = authority.map_or_else(|| missing.clone(), |authority| missing.without(&authority.scopes));
+        if !missing.is_empty() {
+            return Admission::StepUpAgain { reply: reply.clone(), missing, device: *device };
+        }
     }
     Admission::Run
 }
@@ -236,7 +231,7 @@ mod tests {
         let missing = ScopeSet::parse("b c").unwrap();
         let step_up = turn(TurnState::StepUp {
             reply: "{}".to_owned(),
-            grant: jane.grant.clone(),
+            grant: Some(jane.grant.clone()),
             missing: missing.clone(),
             device,
         });

@@ -59,7 +59,7 @@ impl TryFrom<TurnRow> for Turn {
                 Some(TurnState::Running { lease_until: Timestamp::from_millis(until) })
             }
             ("answered", None, Some(reply), grant, None, None) => Some(TurnState::Answered { reply, grant }),
-            ("step_up", None, Some(reply), Some(grant), Some(missing), Some(Some(device))) => {
+            ("step_up", None, Some(reply), grant, Some(missing), Some(Some(device))) => {
                 Some(TurnState::StepUp { reply, grant, missing, device })
             }
             ("released", None, None, _, None, None) => Some(TurnState::Released),
