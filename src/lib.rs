@@ -25,3 +25,5 @@ pub mod outbound;
 pub mod protocol;
 pub mod secret;
 pub mod store;
+pub mod text;
+pub mod web;
