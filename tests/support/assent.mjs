@@ -53,6 +53,7 @@ export async function startAssent({ config, apply, adminPort }) {
   });
   const log = [];
   child.stderr.setEncoding('utf8').on('data', (text) => log.push(text));
+  if (process.env.SHOW_LOG) child.stderr.pipe(process.stderr);
   const ended = new Promise((done) => child.once('close', done));
   const stop = async () => {
     child.kill('SIGTERM');
