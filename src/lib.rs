@@ -20,6 +20,7 @@ pub mod crypto;
 pub mod directory;
 pub mod domain;
 pub mod entropy;
+pub mod flow;
 pub mod limits;
 pub mod outbound;
 pub mod protocol;

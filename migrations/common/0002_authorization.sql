@@ -106,6 +106,8 @@ CREATE TABLE consent_page (
     language TEXT NOT NULL,
     -- JSON: the verified assertion
     assertion TEXT NOT NULL,
+    -- under the master key, since the page may have to be shown anew
+    sealed_user_code TEXT NOT NULL,
     grant_id TEXT,
     grant_version BIGINT,
     created_at BIGINT NOT NULL,

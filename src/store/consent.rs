@@ -44,6 +44,8 @@ pub struct ConsentPage {
     pub language: String,
     /// The verified assertion.
     pub sign_in: SignInRecord,
+    /// The user code under the master key, since the page may have to be shown anew.
+    pub sealed_user_code: String,
     /// The grant that was shown, and its version.
     pub grant: Option<(GrantId, i64)>,
     /// When it was shown.
@@ -86,6 +88,7 @@ struct PageRow {
     shown: String,
     language: String,
     assertion: String,
+    sealed_user_code: String,
     grant_id: Option<String>,
     grant_version: Option<i64>,
     created_at: i64,
@@ -108,6 +111,7 @@ impl TryFrom<PageRow> for ConsentPage {
             shown: serde_json::from_str(&row.shown).consistent(TABLE, &key)?,
             language: row.language,
             sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
+            sealed_user_code: row.sealed_user_code,
             grant,
             created_at: Timestamp::from_millis(row.created_at),
             expires_at: Timestamp::from_millis(row.expires_at),
@@ -298,8 +302,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database does not answer or the row is inconsistent.
     pub async fn consent_page(&self, brand: &BrandId, digest: Digest) -> Result<Option<ConsentPage>, StoreError> {
-        const SQL: &str = "SELECT brand_id, brand_user, device_authorization_id, shown, language, assertion, grant_id,
-            grant_version, created_at, expires_at FROM consent_page WHERE digest = $1 AND brand_id = $2";
+        const SQL: &str =
+            "SELECT brand_id, brand_user, device_authorization_id, shown, language, assertion, sealed_user_code,
+            grant_id, grant_version, created_at, expires_at FROM consent_page WHERE digest = $1 AND brand_id = $2";
         let row = read!(self, c => query_as::<_, PageRow>(SQL)
             .bind(digest.to_hex())
             .bind(brand.as_str())
@@ -393,8 +398,10 @@ async fn put_session(tx: &mut Tx, digest: Digest, session: &BrowserSession) -> R
 }
 
 async fn put_page(tx: &mut Tx, digest: Digest, page: &ConsentPage) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO consent_page (digest, brand_id, brand_user, device_authorization_id, shown, language,
-        assertion, grant_id, grant_version, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+    const SQL: &str =
+        "INSERT INTO consent_page (digest, brand_id, brand_user, device_authorization_id, shown, language,
+        assertion, sealed_user_code, grant_id, grant_version, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let shown = serde_json::to_string(&page.shown)?;
     let record = serde_json::to_string(&page.sign_in)?;
     execute!(
@@ -407,6 +414,7 @@ async fn put_page(tx: &mut Tx, digest: Digest, page: &ConsentPage) -> Result<(),
             .bind(&shown)
             .bind(&page.language)
             .bind(&record)
+            .bind(&page.sealed_user_code)
             .bind(page.grant.as_ref().map(|(id, _)| id.as_str()))
             .bind(page.grant.as_ref().map(|(_, version)| *version))
             .bind(page.created_at.millis())

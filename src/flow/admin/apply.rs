@@ -1,0 +1,283 @@
+//! `assent apply FILE`: Brands and personal agents as they are written in a file, in one transaction.
+//!
+//! Refuses a file as a whole when any part of it could not be served, by the name of the parameter.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use crate::app::App;
+use crate::clock::Timestamp;
+use crate::crypto::ring;
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
+use crate::domain::brand::{Agent, Brand, Delegation, Profile, SigningAlg, Skill};
+use crate::domain::id::{BrandId, Issuer, KeyId};
+use crate::domain::personal_agent::PersonalAgent;
+use crate::domain::signing_key::{KeyState, SealedKey};
+use crate::flow::{ATTEMPTS, Fault, RESTLESS};
+use crate::store::{Applied, Apply, DirectoryRows};
+
+/// A new key of a Brand that has others is published for so long before it signs.
+const PUBLISHED_BEFORE_SIGNING: Duration = Duration::from_secs(86_400);
+
+/// The file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyFile {
+    /// Personal agents, by `issuer`.
+    #[serde(default)]
+    pub personal_agent: Vec<PersonalAgentTable>,
+    /// Brands, by `id`, or by `name` where there is no `id`.
+    #[serde(default)]
+    pub brand: Vec<BrandTable>,
+}
+
+/// A personal agent in the file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PersonalAgentTable {
+    name: String,
+    issuer: Issuer,
+    jwks_uri: Url,
+    #[serde(default = "enabled")]
+    enabled: bool,
+}
+
+const fn enabled() -> bool {
+    true
+}
+
+/// A Brand in the file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BrandTable {
+    #[serde(default)]
+    id: Option<BrandId>,
+    name: String,
+    description: String,
+    version: String,
+    skills: Vec<Skill>,
+    agent: Agent,
+    #[serde(default)]
+    delegation: Option<Delegation>,
+}
+
+/// One line of what was done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// `brand` or `personal_agent`.
+    pub kind: &'static str,
+    /// The Brand's id or the personal agent's issuer.
+    pub id: String,
+    /// What it is called.
+    pub name: String,
+    /// `created`, `changed` or `unchanged`.
+    pub what: &'static str,
+}
+
+/// What became of the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ApplyOutcome {
+    /// All of it is done.
+    Done {
+        /// One per table of the file, in its order.
+        changes: Vec<Change>,
+        /// Live grants that lost some scopes.
+        narrowed: usize,
+        /// Live grants that lost all of them.
+        ended: usize,
+    },
+    /// None of it is.
+    Refused(String),
+}
+
+/// Reads a file's text.
+///
+/// # Errors
+/// What is wrong, with its line.
+pub fn parse(text: &str) -> Result<ApplyFile, String> {
+    toml::from_str(text).map_err(|error| error.to_string())
+}
+
+/// Creates or changes what `file` names, and leaves everything else as it is.
+///
+/// # Errors
+/// [`Fault`]; nothing is done.
+pub async fn apply(app: &App, file: &ApplyFile, actor: &Actor, request: &RequestId) -> Result<ApplyOutcome, Fault> {
+    for _ in 0..ATTEMPTS {
+        let now = app.clock.now();
+        let before = app.store.directory().await?;
+        let plan = match Plan::new(app, file, &before, now) {
+            Ok(plan) => plan,
+            Err(problem) => return Ok(ApplyOutcome::Refused(problem)),
+        };
+        if plan.brands.is_empty() && plan.personal_agents.is_empty() {
+            return Ok(ApplyOutcome::Done { changes: plan.changes, narrowed: 0, ended: 0 });
+        }
+        let keys = plan.new_keys(app, &before, now)?;
+        let audit = plan.audit(&keys, actor, request, now);
+        let Plan { brands, personal_agents, changes } = plan;
+        let unit = Apply {
+            revision: before.revision,
+            brands,
+            personal_agents,
+            keys,
+            audit,
+            actor: actor.clone(),
+            request: request.clone(),
+            at: now,
+        };
+        match app.store.apply(&unit).await? {
+            Applied::Done { narrowed, ended } => return Ok(ApplyOutcome::Done { changes, narrowed, ended }),
+            Applied::Stale => {}
+        }
+    }
+    Err(RESTLESS)
+}
+
+/// What differs from what is there.
+struct Plan {
+    brands: Vec<Brand>,
+    personal_agents: Vec<PersonalAgent>,
+    changes: Vec<Change>,
+}
+
+impl Plan {
+    fn new(app: &App, file: &ApplyFile, before: &DirectoryRows, now: Timestamp) -> Result<Self, String> {
+        let allow_http = app.config.outbound.allow_private;
+        let mut plan = Self { brands: Vec::new(), personal_agents: Vec::new(), changes: Vec::new() };
+        for (index, table) in file.personal_agent.iter().enumerate() {
+            let agent =
+                personal_agent(table, allow_http).map_err(|problem| format!("personal_agent[{index}].{problem}"))?;
+            let known = before.personal_agents.iter().find(|known| known.issuer == agent.issuer);
+            let (id, name) = (agent.issuer.to_string(), agent.name.clone());
+            plan.note("personal_agent", id, name, known.map(|known| *known == agent));
+            if known != Some(&agent) {
+                plan.personal_agents.push(agent);
+            }
+        }
+        for (index, table) in file.brand.iter().enumerate() {
+            let brand = brand(app, table, before, now).map_err(|problem| format!("brand[{index}].{problem}"))?;
+            brand.check(allow_http).map_err(|problem| format!("brand[{index}].{problem}"))?;
+            let known = before.brands.iter().find(|known| known.id == brand.id);
+            plan.note("brand", brand.id.to_string(), brand.name.clone(), known.map(|known| *known == brand));
+            if known != Some(&brand) {
+                plan.brands.push(brand);
+            }
+        }
+        plan.check_origins(&app.config.public_url, before)?;
+        Ok(plan)
+    }
+
+    fn note(&mut self, kind: &'static str, id: String, name: String, is_same: Option<bool>) {
+        let what = match is_same {
+            None => "created",
+            Some(false) => "changed",
+            Some(true) => "unchanged",
+        };
+        self.changes.push(Change { kind, id, name, what });
+    }
+
+    /// No two Brands may have one `auth_origin`, and none the Provider's own origin.
+    fn check_origins(&self, public_url: &str, before: &DirectoryRows) -> Result<(), String> {
+        let untouched = before.brands.iter().filter(|known| self.brands.iter().all(|brand| brand.id != known.id));
+        let mut owners: HashMap<String, &str> = HashMap::from([(public_url.to_owned(), "public_url")]);
+        for brand in untouched.chain(&self.brands) {
+            let origin = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref());
+            let Some(origin) = origin.map(|origin| origin.origin().ascii_serialization()) else { continue };
+            if let Some(owner) = owners.insert(origin.clone(), &brand.name) {
+                return Err(format!(
+                    "brand \"{}\": delegation.auth_origin: {origin} is already that of {owner}",
+                    brand.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// A key for each Brand that has none of its algorithm. A Brand's first key signs at once, since nobody can have
+    /// fetched an older set.
+    fn new_keys(&self, app: &App, before: &DirectoryRows, now: Timestamp) -> Result<Vec<SealedKey>, Fault> {
+        let mut keys = Vec::new();
+        for brand in &self.brands {
+            let alg = brand.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg);
+            let is_live = |key: &&SealedKey| key.brand == brand.id && matches!(key.state, KeyState::Live { .. });
+            let mut live = before.keys.iter().filter(is_live).peekable();
+            let signs_from = if live.peek().is_none() { now } else { now.plus(PUBLISHED_BEFORE_SIGNING) };
+            if live.any(|key| key.alg == alg) {
+                continue;
+            }
+            let id = KeyId::from_ulid(app.entropy.ulid(now));
+            let state = KeyState::Live { signs_from };
+            keys.push(ring::generate(alg, &brand.id, id, state, now, &app.master, &app.entropy)?);
+        }
+        Ok(keys)
+    }
+
+    fn audit(&self, keys: &[SealedKey], actor: &Actor, request: &RequestId, now: Timestamp) -> Vec<Entry> {
+        let entry = |brand: Option<&BrandId>, action, subject: &str, payload| Entry {
+            brand: brand.cloned(),
+            at: now,
+            actor: actor.clone(),
+            action,
+            subject: subject.to_owned(),
+            request: request.clone(),
+            payload,
+        };
+        let agents = self.personal_agents.iter().map(|agent| {
+            let payload = json!({ "name": agent.name, "jwks_uri": agent.jwks_uri.as_str(), "enabled": agent.enabled });
+            entry(None, Action::PersonalAgentApplied, agent.issuer.as_str(), payload)
+        });
+        let brands = self.brands.iter().map(|brand| {
+            let payload = json!({ "name": brand.name, "profile": brand.profile, "delegation": brand.delegation });
+            entry(Some(&brand.id), Action::BrandApplied, brand.id.as_str(), payload)
+        });
+        let keys = keys.iter().map(|key| {
+            let payload = json!({ "alg": key.alg.name() });
+            entry(Some(&key.brand), Action::KeyCreated, key.id.as_str(), payload)
+        });
+        agents.chain(brands).chain(keys).collect()
+    }
+}
+
+fn personal_agent(table: &PersonalAgentTable, allow_http: bool) -> Result<PersonalAgent, String> {
+    let scheme = table.jwks_uri.scheme();
+    if scheme != "https" && !(allow_http && scheme == "http") {
+        return Err(format!("jwks_uri: is {scheme}:, expected https:"));
+    }
+    let name = table.name.trim();
+    if name.is_empty() || name.chars().count() > 80 || name.chars().any(char::is_control) {
+        return Err("name: must have 1 to 80 characters without control characters".to_owned());
+    }
+    Ok(PersonalAgent {
+        issuer: table.issuer.clone(),
+        name: name.to_owned(),
+        jwks_uri: table.jwks_uri.clone(),
+        enabled: table.enabled,
+    })
+}
+
+/// The Brand of a table, with the id that it has, that the Brand of the same name has, or a new one.
+fn brand(app: &App, table: &BrandTable, before: &DirectoryRows, now: Timestamp) -> Result<Brand, String> {
+    let mut namesakes = before.brands.iter().filter(|brand| brand.name == table.name);
+    let id = match (&table.id, namesakes.next(), namesakes.next()) {
+        (Some(id), ..) => id.clone(),
+        (None, None, _) => BrandId::from_ulid(app.entropy.ulid(now)),
+        (None, Some(namesake), None) => namesake.id.clone(),
+        (None, Some(_), Some(_)) => return Err("id: is needed, since several Brands have this name".to_owned()),
+    };
+    Ok(Brand {
+        id,
+        name: table.name.clone(),
+        profile: Profile {
+            description: table.description.clone(),
+            version: table.version.clone(),
+            skills: table.skills.clone(),
+            agent: table.agent.clone(),
+        },
+        delegation: table.delegation.clone(),
+    })
+}

@@ -1,0 +1,5 @@
+//! What administrators do.
+
+pub mod apply;
+pub mod check;
+pub mod grants;

@@ -1,0 +1,362 @@
+//! `message:send` (PACT §4, §5.5, §5.6): reserve the turn, run the Brand's agent with no transaction open, store the reply
+//! with its receipt.
+//!
+//! The agent is not trusted with authority: what it says it used must be within what it was given, or nothing is signed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use url::form_urlencoded;
+
+use super::issue::delegation_claims;
+use super::{Fault, entry, step_up};
+use crate::agent::{AgentCall, AgentError};
+use crate::app::App;
+use crate::clock::Timestamp;
+use crate::crypto::{args_hash, delegation_token, receipt, turn_token};
+use crate::directory::HostedBrand;
+use crate::domain::audit::{Action, Actor, RequestId};
+use crate::domain::brand::{Agent, SigningAlg};
+use crate::domain::conversation::{Admission, Authority, LEASE_MARGIN, Reservation};
+use crate::domain::id::{Caller, ContextId, MessageId, ReceiptId};
+use crate::protocol::a2a::{
+    Metadata, OutboundMessage, ROLE_AGENT, Reason, Receipt, SendMessageResponse, TASK_STATE_AUTH_REQUIRED, Task,
+    TaskStatus, TextPart,
+};
+use crate::protocol::agent::{Turn, TurnAnswer, TurnCaller, TurnDelegation};
+use crate::protocol::claims;
+use crate::secret::Secret;
+use crate::store::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
+
+/// A message that is well formed.
+#[derive(Clone, Debug)]
+pub struct IncomingMessage {
+    /// Its id.
+    pub message: MessageId,
+    /// The context it names, as it was sent.
+    pub context: Option<String>,
+    /// Its parts, at least one of them not blank.
+    pub texts: Vec<String>,
+}
+
+/// What the message gets.
+#[derive(Debug)]
+pub enum Sent {
+    /// A reply or a step-up: the response body.
+    Reply(String),
+    /// An A2A error.
+    Refused(Reason, &'static str),
+    /// The delegation's grant has ended since the token was verified.
+    InvalidDelegation,
+    /// The Brand's agent has too much to do.
+    Busy {
+        /// For `Retry-After`.
+        retry_after: Duration,
+    },
+}
+
+const UNKNOWN_CONTEXT: Sent = Sent::Refused(Reason::InvalidParams, "Unknown contextId");
+const AGENT_FAILED: Sent = Sent::Refused(Reason::Internal, "The agent could not answer; send the same message again");
+
+/// The longest life of a delegation token that is forwarded to a Brand's agent.
+const FORWARDED_LIFE: Duration = Duration::from_secs(300);
+
+/// How long a backend that is part of this program may take.
+const BUILTIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sends a message of `caller` to a Brand's agent, under `authority` where there is a delegation token.
+///
+/// The turn goes on when the caller hangs up: its reply is stored, and a retry gets it.
+///
+/// # Errors
+/// [`Fault`]; the same message can then be sent again.
+pub async fn send_message(
+    app: &Arc<App>,
+    hosted: &Arc<HostedBrand>,
+    caller: Caller,
+    authority: Option<Authority>,
+    incoming: IncomingMessage,
+    request: RequestId,
+) -> Result<Sent, Fault> {
+    let now = app.clock.now();
+    let context = match &incoming.context {
+        None => ContextChoice::New(ContextId::from_uuid(app.entropy.uuid())),
+        Some(named) => match ContextId::parse(named) {
+            Some(id) => ContextChoice::Existing(id),
+            None => return Ok(UNKNOWN_CONTEXT),
+        },
+    };
+    let reserve = Reserve {
+        brand: &hosted.brand.id,
+        caller: &caller,
+        context,
+        message: &incoming.message,
+        authority: authority.as_ref(),
+        lease_until: now.plus(timeout(&hosted.brand.profile.agent)).plus(LEASE_MARGIN),
+        idle: app.config.conversation_idle(),
+        now,
+    };
+    let reservation = match app.store.reserve_turn(&reserve).await? {
+        Reserved::Run(reservation) => reservation,
+        Reserved::UnknownContext => return Ok(UNKNOWN_CONTEXT),
+        Reserved::GrantGone => return Ok(Sent::InvalidDelegation),
+        Reserved::Other(Admission::Run) => return Err(Fault::Impossible("an admitted turn was not reserved")),
+        Reserved::Other(Admission::Replay(reply)) => return Ok(Sent::Reply(reply)),
+        Reserved::Other(Admission::StepUpAgain { reply, missing, device }) => {
+            let ContextChoice::Existing(context) = context else { return Ok(UNKNOWN_CONTEXT) };
+            let again = step_up::Again { context, message: &incoming.message, reply, missing, device };
+            return step_up::again(app, hosted, &caller, authority.as_ref(), again, now).await;
+        }
+        Reserved::Other(Admission::Repeated) => {
+            let text = "messageId: this message is still being answered, or its reply is not available to this caller";
+            return Ok(Sent::Refused(Reason::InvalidParams, text));
+        }
+        Reserved::Other(Admission::OtherUser) => {
+            let text = "contextId: this conversation has run as another User of the Brand";
+            return Ok(Sent::Refused(Reason::InvalidParams, text));
+        }
+        Reserved::Other(Admission::Closed) => {
+            let text = "The conversation is closed; begin a new one by leaving out contextId";
+            return Ok(Sent::Refused(Reason::UnsupportedOperation, text));
+        }
+    };
+    let run = Run {
+        app: Arc::clone(app),
+        hosted: Arc::clone(hosted),
+        caller,
+        authority,
+        texts: incoming.texts,
+        reservation,
+        request,
+    };
+    tokio::spawn(run.to_the_end()).await.unwrap_or(Err(Fault::Impossible("a turn panicked")))
+}
+
+fn timeout(agent: &Agent) -> Duration {
+    match agent {
+        Agent::Http(agent) => Duration::from_secs(u64::from(agent.timeout_seconds)),
+        Agent::Builtin(_) => BUILTIN_TIMEOUT,
+    }
+}
+
+/// One run of the agent, under a reservation.
+struct Run {
+    app: Arc<App>,
+    hosted: Arc<HostedBrand>,
+    caller: Caller,
+    authority: Option<Authority>,
+    texts: Vec<String>,
+    reservation: Reservation,
+    request: RequestId,
+}
+
+impl Run {
+    /// Runs the agent and stores what comes of it; gives the reservation back where nothing does.
+    async fn to_the_end(self) -> Result<Sent, Fault> {
+        let outcome = self.once().await;
+        if !matches!(outcome, Ok(Sent::Reply(_))) {
+            self.app.store.release_turn(&self.reservation).await?;
+        }
+        outcome
+    }
+
+    async fn once(&self) -> Result<Sent, Fault> {
+        let answer = match self.app.agents.run(&self.hosted.brand.profile.agent, &self.call().await?).await {
+            Ok(answer) => answer,
+            Err(AgentError::Busy { retry_after_seconds }) => {
+                return Ok(Sent::Busy { retry_after: Duration::from_secs(u64::from(retry_after_seconds)) });
+            }
+            Err(error @ (AgentError::Failed(_) | AgentError::TimedOut)) => {
+                tracing::warn!(brand = %self.hosted.brand.id, %error, "a turn failed");
+                return Ok(AGENT_FAILED);
+            }
+        };
+        if !self.is_within_authority(&answer).await? {
+            return Ok(AGENT_FAILED);
+        }
+        if answer.is_step_up() { self.store_step_up(answer).await } else { self.store_reply(answer).await }
+    }
+
+    fn alg(&self) -> SigningAlg {
+        self.hosted.brand.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg)
+    }
+
+    async fn call(&self) -> Result<AgentCall, Fault> {
+        let now = self.app.clock.now();
+        let Reservation { context, message, step_ups, .. } = &self.reservation;
+        let turn = Turn {
+            brand_id: self.hosted.brand.id.to_string(),
+            context_id: context.to_string(),
+            message_id: message.to_string(),
+            parts: self.texts.iter().map(crate::protocol::agent::TextPart::new).collect(),
+            caller: TurnCaller { personal_agent: self.caller.issuer.to_string(), sub: self.caller.sub.to_string() },
+            delegation: self.delegation(now).await?,
+        };
+        let body = serde_json::to_vec(&turn)?;
+        let turn_token = match &self.hosted.brand.profile.agent {
+            Agent::Builtin(_) => String::new(),
+            Agent::Http(agent) => {
+                let (ring, interface) = (&self.hosted.ring, &self.hosted.addresses.interface_url);
+                turn_token::sign(ring, self.alg(), interface, agent.url.as_str(), &body, now, &self.app.entropy)?
+            }
+        };
+        let message: String = form_urlencoded::byte_serialize(message.as_str().as_bytes()).collect();
+        let idempotency_key = match step_ups {
+            0 => format!("{context}/{message}"),
+            n => format!("{context}/{message}/{n}"),
+        };
+        Ok(AgentCall { body, turn, turn_token: Secret::new(turn_token), idempotency_key })
+    }
+
+    async fn delegation(&self, now: Timestamp) -> Result<Option<TurnDelegation>, Fault> {
+        let Some(authority) = &self.authority else { return Ok(None) };
+        let forward = matches!(&self.hosted.brand.profile.agent, Agent::Http(agent) if agent.forward_token);
+        let token = if forward {
+            let grant = self.app.store.grant(&authority.grant).await?;
+            let grant = grant.ok_or(Fault::Impossible("a reserved turn's grant is not there"))?;
+            let scopes = authority.scopes.clone();
+            let claims = delegation_claims(&self.app, &self.hosted, &grant, scopes, FORWARDED_LIFE, now);
+            Some(Secret::new(delegation_token::sign(&self.hosted.ring, self.alg(), &claims, now)?))
+        } else {
+            None
+        };
+        Ok(Some(TurnDelegation {
+            user: authority.brand_user.to_string(),
+            scopes: authority.scopes.clone(),
+            grant_id: authority.grant.to_string(),
+            token,
+        }))
+    }
+
+    /// Whether the agent claims no more than it was given; what it overreached by is recorded.
+    async fn is_within_authority(&self, answer: &TurnAnswer) -> Result<bool, Fault> {
+        let brand = &self.hosted.brand;
+        let had = self.authority.as_ref().map(|authority| authority.scopes.clone()).unwrap_or_default();
+        if !answer.scopes_used.is_subset_of(&had) {
+            let now = self.app.clock.now();
+            let payload = json!({ "claimed": answer.scopes_used.to_string(), "had": had.to_string() });
+            let subject = self.authority.as_ref().map_or_else(String::new, |authority| authority.grant.to_string());
+            let action = Action::AgentOverreach;
+            let entry = entry(&brand.id, now, Actor::Assent, action, subject, &self.request, payload);
+            self.app.store.record(&entry).await?;
+            tracing::warn!(brand = %brand.id, "the agent claims scopes that it did not have");
+            return Ok(false);
+        }
+        let offered = brand.delegation.as_ref().map(|delegation| delegation.scope_ids()).unwrap_or_default();
+        let known = answer.missing_scopes.is_subset_of(&offered);
+        if !known {
+            tracing::warn!(brand = %brand.id, "the agent misses scopes that the Brand does not offer");
+        }
+        let already = answer.is_step_up() && answer.missing_scopes.is_subset_of(&had);
+        if already {
+            tracing::warn!(brand = %brand.id, "the agent misses scopes that it has");
+        }
+        Ok(known && !already)
+    }
+
+    /// Signs the receipt of a turn under delegation (PACT §5.6).
+    fn receipt(&self, answer: &TurnAnswer, now: Timestamp) -> Result<Option<receipt::SignedReceipt>, Fault> {
+        let Some(authority) = &self.authority else { return Ok(None) };
+        let mut actions = Vec::with_capacity(answer.actions.len());
+        for action in &answer.actions {
+            let hash = match (&action.args, &action.args_hash) {
+                (Some(args), _) => Some(args_hash::args_hash(args)?),
+                (None, hash) => hash.clone(),
+            };
+            actions.push(claims::Action { tool: action.tool.clone(), args_hash: hash });
+        }
+        let claims = claims::ReceiptClaims {
+            grant_id: authority.grant.clone(),
+            user: authority.brand_user.clone(),
+            pa: self.caller.issuer.clone(),
+            brand: self.hosted.addresses.interface_url.clone(),
+            scopes_used: answer.scopes_used.iter().cloned().collect(),
+            actions,
+            ts: now,
+        };
+        Ok(Some(receipt::sign(&self.hosted.ring, self.alg(), &claims, now)?))
+    }
+
+    fn message(&self, parts: Vec<TextPart>, metadata: Option<Metadata>) -> OutboundMessage {
+        OutboundMessage {
+            message_id: self.app.entropy.uuid().to_string(),
+            context_id: self.reservation.context.to_string(),
+            role: ROLE_AGENT,
+            parts,
+            metadata,
+        }
+    }
+
+    async fn store_reply(&self, answer: TurnAnswer) -> Result<Sent, Fault> {
+        let now = self.app.clock.now();
+        let signed = self.receipt(&answer, now)?;
+        let jws = signed.as_ref().map(|signed| signed.jws.clone());
+        let metadata = signed.map(|signed| Metadata {
+            receipt: Some(Receipt { jws: signed.jws, claims: signed.claims }),
+            missing_scopes: Vec::new(),
+            verification_uri_complete: None,
+        });
+        let parts = answer.parts.into_iter().map(|part| TextPart { text: part.text }).collect();
+        let reply = serde_json::to_string(&SendMessageResponse::Message(self.message(parts, metadata)))?;
+        let done = self.done(&reply, jws.as_deref(), answer.close, now);
+        Ok(self.sent(self.app.store.complete_turn(&done).await?, reply))
+    }
+
+    async fn store_step_up(&self, answer: TurnAnswer) -> Result<Sent, Fault> {
+        let now = self.app.clock.now();
+        let authority = self.authority.as_ref();
+        let delegation = self.hosted.delegation().map(|(delegation, _)| delegation);
+        let delegation = delegation.ok_or(Fault::Impossible("a step-up at a Brand without delegation"))?;
+        let missing = delegation.scope_ids().intersection(&answer.missing_scopes);
+        let step_up::Link { device, url } =
+            match step_up::link(&self.app, &self.hosted, &self.caller, authority, &missing, now).await? {
+                step_up::Linked::Done(link) => link,
+                step_up::Linked::TooMany { retry_after } => return Ok(Sent::Busy { retry_after }),
+            };
+        let signed = self.receipt(&answer, now)?;
+        let jws = signed.as_ref().map(|signed| signed.jws.clone());
+        let said = answer.parts.into_iter().filter(|part| !part.text.trim().is_empty());
+        let mut parts: Vec<TextPart> = said.map(|part| TextPart { text: part.text }).collect();
+        if parts.is_empty() {
+            parts.push(TextPart { text: step_up::request_in_words(delegation, &missing) });
+        }
+        let task = Task {
+            id: format!("t-{}", self.app.entropy.ulid(now)),
+            context_id: self.reservation.context.to_string(),
+            status: TaskStatus { state: TASK_STATE_AUTH_REQUIRED, message: self.message(parts, None) },
+            metadata: Metadata {
+                receipt: signed.map(|signed| Receipt { jws: signed.jws, claims: signed.claims }),
+                missing_scopes: missing.iter().map(ToString::to_string).collect(),
+                verification_uri_complete: Some(url),
+            },
+        };
+        let reply = serde_json::to_string(&SendMessageResponse::Task(task))?;
+        let turn = self.done(&reply, jws.as_deref(), false, now);
+        let done = StepUpDone { turn, missing: &missing, device };
+        Ok(self.sent(self.app.store.complete_step_up(&done).await?, reply))
+    }
+
+    fn done<'a>(&'a self, reply: &'a str, jws: Option<&'a str>, close: bool, now: Timestamp) -> TurnDone<'a> {
+        let id = ReceiptId::from_uuid(self.app.entropy.uuid());
+        let grant = self.authority.as_ref().map(|authority| &authority.grant);
+        TurnDone {
+            reservation: &self.reservation,
+            brand: &self.hosted.brand.id,
+            reply,
+            receipt: grant.zip(jws).map(|(grant, jws)| (grant, id, jws)),
+            close,
+            now,
+        }
+    }
+
+    fn sent(&self, completed: Completed, reply: String) -> Sent {
+        match completed {
+            Completed::Stored => Sent::Reply(reply),
+            Completed::Superseded => {
+                tracing::warn!(brand = %self.hosted.brand.id, "a turn outlived its lease and was taken over");
+                AGENT_FAILED
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Step-up (PACT §5.5): a link with which the User can allow what a turn lacked.
+//!
+//! Under a delegation token the link belongs to that token's grant, and only its Brand user can decide it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::send_message::Sent;
+use super::{ATTEMPTS, Fault, RESTLESS};
+use crate::app::App;
+use crate::clock::Timestamp;
+use crate::crypto::codes;
+use crate::directory::HostedBrand;
+use crate::domain::brand::Delegation;
+use crate::domain::conversation::Authority;
+use crate::domain::device::{DeviceAuthorization, DeviceState, LIFE, Origin, STEP_UP_REUSE};
+use crate::domain::id::{Caller, ContextId, DeviceAuthorizationId, MessageId};
+use crate::domain::scope::ScopeSet;
+use crate::domain::user_code::UserCode;
+use crate::store::{Created, NewDeviceAuthorization};
+
+/// A link and the code that stands in it.
+pub(super) struct Link {
+    pub(super) device: DeviceAuthorizationId,
+    pub(super) url: String,
+}
+
+/// Whether there is a link.
+pub(super) enum Linked {
+    Done(Link),
+    /// A caller without delegation has too many live codes.
+    TooMany {
+        retry_after: Duration,
+    },
+}
+
+/// A link for `missing`: the one that is pending for the same scopes of the same grant, while it has
+/// [`STEP_UP_REUSE`] left, or a new one.
+pub(super) async fn link(
+    app: &App,
+    hosted: &HostedBrand,
+    caller: &Caller,
+    authority: Option<&Authority>,
+    missing: &ScopeSet,
+    now: Timestamp,
+) -> Result<Linked, Fault> {
+    let (delegation, _) = hosted.delegation().ok_or(Fault::Impossible("a step-up at a Brand without delegation"))?;
+    if let Some(authority) = authority
+        && let Some(pending) = app.store.pending_step_up(&authority.grant, missing, now.plus(STEP_UP_REUSE)).await?
+    {
+        let url = url(app, hosted, delegation, Some(authority), &user_code(app, &pending)?, now).await?;
+        return Ok(Linked::Done(Link { device: pending.id, url }));
+    }
+    for _ in 0..ATTEMPTS {
+        let id = DeviceAuthorizationId::from_uuid(app.entropy.uuid());
+        let code = codes::user_code(&app.entropy);
+        let origin = match authority {
+            None => Origin::Requested,
+            Some(authority) => Origin::StepUp {
+                grant: authority.grant.clone(),
+                brand_user: authority.brand_user.clone(),
+                sealed_user_code: app.master.seal(code.letters(), &binding(id), &app.entropy)?,
+            },
+        };
+        // Without a delegation token there is no grant to extend: the code is an ordinary one whose device code nobody has.
+        let device_code = authority.is_none().then(|| codes::digest(codes::device_code(&app.entropy).expose()));
+        let device = DeviceAuthorization {
+            id,
+            brand: hosted.brand.id.clone(),
+            caller: caller.clone(),
+            requested: missing.clone(),
+            origin,
+            created_at: now,
+            expires_at: now.plus(LIFE),
+            state: DeviceState::Pending,
+        };
+        let user_code = codes::user_code_mac(&app.master, &hosted.brand.id, &code)?;
+        let new = NewDeviceAuthorization { device: &device, device_code, user_code };
+        match app.store.create_device_authorization(&new).await? {
+            Created::Created => {
+                let url = url(app, hosted, delegation, authority, &code, now).await?;
+                return Ok(Linked::Done(Link { device: id, url }));
+            }
+            Created::TooMany { until } => return Ok(Linked::TooMany { retry_after: until.since(now) }),
+            Created::UserCodeTaken => {}
+        }
+    }
+    Err(RESTLESS)
+}
+
+fn binding(device: DeviceAuthorizationId) -> String {
+    format!("device_authorization/{device}")
+}
+
+/// The user code of a step-up, which is kept sealed because its link may be handed out again.
+fn user_code(app: &App, device: &DeviceAuthorization) -> Result<UserCode, Fault> {
+    let Origin::StepUp { sealed_user_code, .. } = &device.origin else {
+        return Err(Fault::Impossible("a pending step-up is not a step-up"));
+    };
+    let letters = app.master.open(sealed_user_code, &binding(device.id))?;
+    let code = std::str::from_utf8(letters.expose()).ok().and_then(UserCode::parse);
+    code.ok_or(Fault::Impossible("a sealed user code is no user code"))
+}
+
+/// The consent page itself while the Brand user has a live session here, the Brand's login otherwise.
+async fn url(
+    app: &App,
+    hosted: &HostedBrand,
+    delegation: &Delegation,
+    authority: Option<&Authority>,
+    code: &UserCode,
+    now: Timestamp,
+) -> Result<String, Fault> {
+    let code = code.to_string();
+    if let Some(authority) = authority
+        && app.store.has_browser_session(&hosted.brand.id, &authority.brand_user, now).await?
+    {
+        return Ok(format!("{}?user_code={code}", hosted.addresses.consent_url()));
+    }
+    Ok(hosted.addresses.verification_uri(&delegation.login_url, Some(&code)))
+}
+
+/// A step-up that is asked for again.
+pub(super) struct Again<'a> {
+    pub(super) context: ContextId,
+    pub(super) message: &'a MessageId,
+    pub(super) reply: String,
+    pub(super) missing: ScopeSet,
+    pub(super) device: DeviceAuthorizationId,
+}
+
+/// The stored step-up, with a fresh link when the old one has run out or was decided without giving what is missing.
+pub(super) async fn again(
+    app: &App,
+    hosted: &HostedBrand,
+    caller: &Caller,
+    authority: Option<&Authority>,
+    again: Again<'_>,
+    now: Timestamp,
+) -> Result<Sent, Fault> {
+    let still_open = app.store.device(again.device).await?.is_some_and(|device| device.is_open(now));
+    if still_open {
+        return Ok(Sent::Reply(again.reply));
+    }
+    let link = match link(app, hosted, caller, authority, &again.missing, now).await? {
+        Linked::Done(link) => link,
+        Linked::TooMany { retry_after } => return Ok(Sent::Busy { retry_after }),
+    };
+    let reply = with_link(&again.reply, &again.missing, &link.url)?;
+    let Again { context, message, missing, device, .. } = &again;
+    if app.store.renew_step_up(*context, message, *device, link.device, missing, &reply).await? {
+        return Ok(Sent::Reply(reply));
+    }
+    Ok(Sent::Reply(again.reply))
+}
+
+/// `reply` with another link and other missing scopes in its metadata; its receipt stays, byte for byte, since the order
+/// of members is kept.
+fn with_link(reply: &str, missing: &ScopeSet, url: &str) -> Result<String, Fault> {
+    let mut reply: Value = serde_json::from_str(reply)?;
+    let metadata = reply.pointer_mut("/task/metadata").and_then(Value::as_object_mut);
+    let metadata = metadata.ok_or(Fault::Impossible("a stored step-up has no metadata"))?;
+    let ids: Vec<&str> = missing.iter().map(|id| id.as_str()).collect();
+    metadata.insert("pact.missingScopes".to_owned(), json!(ids));
+    metadata.insert("pact.verificationUriComplete".to_owned(), json!(url));
+    Ok(reply.to_string())
+}
+
+/// What a step-up says when the agent has no words of its own: the Brand's words for each scope.
+pub(super) fn request_in_words(delegation: &Delegation, missing: &ScopeSet) -> String {
+    let wanted = delegation.scopes.iter().filter(|scope| missing.contains(&scope.id));
+    let words: Vec<&str> = wanted.map(|scope| scope.description.as_str()).collect();
+    format!("I need your permission for this: {}.", words.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fresh_link_leaves_the_receipt_as_it_was_signed() {
+        let receipt = r#"{"jws":"a.b.c","claims":{"grantId":"g","user":"é\u001f","ts":"2026-09-30T12:00:00Z"}}"#;
+        let stored = format!(
+            r#"{{"task":{{"id":"t","metadata":{{"pact.receipt":{receipt},"pact.missingScopes":["a","b"],"pact.verificationUriComplete":"old"}}}}}}"#
+        );
+        let renewed = with_link(&stored, &ScopeSet::parse("b").unwrap(), "new").unwrap();
+        assert!(renewed.contains(receipt));
+        assert!(renewed.contains(r#""pact.missingScopes":["b"],"pact.verificationUriComplete":"new""#));
+    }
+}
