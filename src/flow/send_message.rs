@@ -130,7 +130,7 @@ pub async fn send_message(
         reservation,
         request,
     };
-    tokio::spawn(run.to_the_end()).await.unwrap_or(Err(Fault::Impossible("a turn panicked")))
+    tokio::spawn(run.carry_out()).await.unwrap_or(Err(Fault::Impossible("a turn panicked")))
 }
 
 fn timeout(agent: &Agent) -> Duration {
@@ -153,7 +153,7 @@ struct Run {
 
 impl Run {
     /// Runs the agent and stores what comes of it; gives the reservation back where nothing does.
-    async fn to_the_end(self) -> Result<Sent, Fault> {
+    async fn carry_out(self) -> Result<Sent, Fault> {
         let outcome = self.once().await;
         if !matches!(outcome, Ok(Sent::Reply(_))) {
             self.app.store.release_turn(&self.reservation).await?;
