@@ -25,6 +25,7 @@ pub mod limits;
 pub mod outbound;
 pub mod protocol;
 pub mod secret;
+pub mod server;
 pub mod store;
 pub mod text;
 pub mod web;

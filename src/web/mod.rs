@@ -1,5 +1,26 @@
 //! HTTP: the only user of actix (with `server` and `demo`) and of askama.
+//!
+//! A request passes [`request`] (its id, its span, the bound on its headers), [`site`] (whose host it names), then the
+//! table in [`routes`]. What is wrong is answered by [`error`] and nowhere else.
 
+pub mod documents;
+pub mod error;
+pub mod extract;
+pub mod health;
 pub mod html;
 pub mod pages;
+pub mod request;
+pub mod routes;
+pub mod site;
 pub mod static_files;
+
+use actix_web::HttpRequest;
+use actix_web::web::Data;
+
+use crate::app::App;
+
+/// Everything a request needs.
+#[expect(clippy::expect_used, reason = "server.rs hands the App to every listener before it is bound")]
+pub fn app(req: &HttpRequest) -> &App {
+    req.app_data::<Data<App>>().expect("the listener has no App")
+}

@@ -1,0 +1,242 @@
+//! Outcomes as HTTP answers: the only place that maps them to statuses (PACT §3.4, §5.5, §6; RFC 6749 §5.2, RFC 6750 §3).
+//!
+//! Every body is a constant or made from a wire type: no text of an inner error reaches a client.
+
+use std::time::Duration;
+
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpResponse, HttpResponseBuilder};
+use serde::Serialize;
+
+use super::extract::body::BodyProblem;
+use super::extract::strict_form::FormProblem;
+use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
+use crate::protocol::oauth::{ErrorCode, ErrorResponse};
+
+/// The challenge of a request without a good personal-agent JWT (PACT §3.4).
+const CHALLENGE: &str = r#"Bearer realm="a2a""#;
+/// The challenge of a request whose delegation token is not good (PACT §5.5).
+const INVALID_TOKEN: &str = r#"Bearer realm="a2a", error="invalid_token""#;
+
+fn json<T: Serialize>(mut response: HttpResponseBuilder, content_type: &'static str, body: &T) -> HttpResponse {
+    match serde_json::to_string(body) {
+        Ok(body) => response.insert_header((header::CONTENT_TYPE, content_type)).body(body),
+        Err(error) => {
+            tracing::error!(%error, "an answer could not be written as JSON");
+            internal()
+        }
+    }
+}
+
+/// Whole seconds, rounded up, at least one: waiting that long works.
+fn retry_after(wait: Duration) -> (header::HeaderName, String) {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    (header::RETRY_AFTER, seconds.max(1).to_string())
+}
+
+/// An A2A answer with status 200.
+pub fn a2a_json<T: Serialize>(body: &T) -> HttpResponse {
+    json(HttpResponse::Ok(), a2a::CONTENT_TYPE, body)
+}
+
+/// An A2A answer with status 200 whose JSON is already written: a stored reply goes out byte for byte.
+pub fn a2a_text(body: String) -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::CONTENT_TYPE, a2a::CONTENT_TYPE)).body(body)
+}
+
+/// The A2A error envelope with the status of its `reason` (PACT §6).
+pub fn a2a_error(reason: Reason, message: impl Into<String>) -> HttpResponse {
+    let (_, code, _) = reason.parts();
+    let status = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    json(HttpResponse::build(status), a2a::CONTENT_TYPE, &ErrorEnvelope::new(reason, message))
+}
+
+/// 401 without a body: no good personal-agent JWT (PACT §3.4).
+pub fn unauthenticated() -> HttpResponse {
+    HttpResponse::Unauthorized().insert_header((header::WWW_AUTHENTICATE, CHALLENGE)).finish()
+}
+
+/// 401 without a body: no good delegation token (PACT §5.5).
+pub fn invalid_token() -> HttpResponse {
+    HttpResponse::Unauthorized().insert_header((header::WWW_AUTHENTICATE, INVALID_TOKEN)).finish()
+}
+
+fn no_store(status: StatusCode) -> HttpResponseBuilder {
+    let mut response = HttpResponse::build(status);
+    response.insert_header((header::CACHE_CONTROL, "no-store")).insert_header((header::PRAGMA, "no-cache"));
+    response
+}
+
+/// An answer of the authorization server with status 200 (RFC 6749 §5.1).
+pub fn oauth_json<T: Serialize>(body: &T) -> HttpResponse {
+    json(no_store(StatusCode::OK), "application/json", body)
+}
+
+/// 200 without content: what was to be revoked is not good any more (RFC 7009 §2.2).
+pub fn oauth_done() -> HttpResponse {
+    no_store(StatusCode::OK).finish()
+}
+
+fn oauth(mut response: HttpResponseBuilder, error: ErrorCode, description: &str) -> HttpResponse {
+    if error == ErrorCode::InvalidClient {
+        response.insert_header((header::WWW_AUTHENTICATE, CHALLENGE));
+    }
+    json(response, "application/json", &ErrorResponse { error, error_description: Some(description) })
+}
+
+/// An OAuth error (RFC 6749 §5.2): 400, or 401 with a challenge for `invalid_client`, 429 for `too_many_requests`,
+/// 503 for `temporarily_unavailable` and 500 for `server_error`.
+pub fn oauth_error(error: ErrorCode, description: &str) -> HttpResponse {
+    oauth(no_store(oauth_status(error)), error, description)
+}
+
+/// The same with `Retry-After`, for errors that waiting may cure.
+pub fn oauth_error_for_now(error: ErrorCode, description: &str, wait: Duration) -> HttpResponse {
+    let mut response = no_store(oauth_status(error));
+    response.insert_header(retry_after(wait));
+    oauth(response, error, description)
+}
+
+const fn oauth_status(error: ErrorCode) -> StatusCode {
+    match error {
+        ErrorCode::InvalidRequest | ErrorCode::InvalidGrant | ErrorCode::UnsupportedGrantType => {
+            StatusCode::BAD_REQUEST
+        }
+        ErrorCode::InvalidScope | ErrorCode::AuthorizationPending | ErrorCode::SlowDown => StatusCode::BAD_REQUEST,
+        ErrorCode::AccessDenied | ErrorCode::ExpiredToken => StatusCode::BAD_REQUEST,
+        ErrorCode::InvalidClient => StatusCode::UNAUTHORIZED,
+        ErrorCode::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::TemporarilyUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The answer of the authorization server to a form that could not be read.
+pub fn oauth_form_problem(problem: &FormProblem) -> HttpResponse {
+    match problem {
+        FormProblem::TooLarge => too_large(),
+        FormProblem::TooSlow => too_slow(),
+        _ => oauth_error(ErrorCode::InvalidRequest, &problem.to_string()),
+    }
+}
+
+/// The answer to a body that could not be read, without content: the A2A envelope has no word for it.
+pub fn body_problem(problem: BodyProblem) -> HttpResponse {
+    match problem {
+        BodyProblem::TooLarge => too_large(),
+        BodyProblem::Encoded => HttpResponse::UnsupportedMediaType().finish(),
+        BodyProblem::TooSlow => too_slow(),
+        BodyProblem::Broken => bad_request(),
+    }
+}
+
+/// 400 without a body.
+pub fn bad_request() -> HttpResponse {
+    HttpResponse::BadRequest().finish()
+}
+
+/// 404 without a body.
+pub fn not_found() -> HttpResponse {
+    HttpResponse::NotFound().finish()
+}
+
+/// 408 without a body; the connection is closed, since the rest of the request may still come.
+pub fn too_slow() -> HttpResponse {
+    HttpResponse::RequestTimeout().force_close().finish()
+}
+
+/// 413 without a body.
+pub fn too_large() -> HttpResponse {
+    HttpResponse::PayloadTooLarge().finish()
+}
+
+/// 421 that names where to ask instead (RFC 9110 §15.5.20).
+pub fn misdirected(hint: &str) -> HttpResponse {
+    HttpResponse::MisdirectedRequest()
+        .insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"))
+        .body(format!("{hint}\n"))
+}
+
+/// 429 without a body.
+pub fn too_many_requests(wait: Duration) -> HttpResponse {
+    HttpResponse::TooManyRequests().insert_header(retry_after(wait)).finish()
+}
+
+/// 431 without a body (RFC 6585 §5).
+pub fn headers_too_large() -> HttpResponse {
+    HttpResponse::RequestHeaderFieldsTooLarge().force_close().finish()
+}
+
+/// 500 without a body.
+pub fn internal() -> HttpResponse {
+    HttpResponse::InternalServerError().finish()
+}
+
+/// 503 without a body: waiting may help.
+pub fn unavailable(wait: Duration) -> HttpResponse {
+    HttpResponse::ServiceUnavailable().insert_header(retry_after(wait)).finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::MessageBody;
+
+    use super::*;
+
+    fn header<'a>(response: &'a HttpResponse, name: &str) -> Option<&'a str> {
+        response.headers().get(name).map(|value| value.to_str().unwrap())
+    }
+
+    fn text(response: HttpResponse) -> String {
+        String::from_utf8(response.into_body().try_into_bytes().unwrap().to_vec()).unwrap()
+    }
+
+    #[test]
+    fn an_a2a_error_has_the_status_of_its_reason_and_no_charset() {
+        let response = a2a_error(Reason::TaskNotFound, "Task not found: x");
+        assert_eq!(response.status(), StatusCode::NOT_FOUND);
+        assert_eq!(header(&response, "content-type"), Some("application/a2a+json"));
+        let body: serde_json::Value = serde_json::from_str(&text(response)).unwrap();
+        assert_eq!(body["error"]["code"], 404);
+        assert_eq!(body["error"]["message"], "Task not found: x");
+        assert_eq!(body["error"]["details"][0]["reason"], "TASK_NOT_FOUND");
+    }
+
+    #[test]
+    fn the_two_401s_differ_by_their_challenge_alone() {
+        for (response, challenge) in [(unauthenticated(), CHALLENGE), (invalid_token(), INVALID_TOKEN)] {
+            assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+            assert_eq!(header(&response, "www-authenticate"), Some(challenge));
+            assert_eq!(text(response), "");
+        }
+    }
+
+    #[test]
+    fn an_oauth_error_is_json_that_nobody_stores() {
+        let response = oauth_error(ErrorCode::InvalidGrant, "The code is unknown.");
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(header(&response, "content-type"), Some("application/json"));
+        assert_eq!(header(&response, "cache-control"), Some("no-store"));
+        assert_eq!(header(&response, "www-authenticate"), None);
+        assert_eq!(text(response), r#"{"error":"invalid_grant","error_description":"The code is unknown."}"#);
+    }
+
+    #[test]
+    fn another_client_is_challenged() {
+        let response = oauth_error(ErrorCode::InvalidClient, "client_id differs.");
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert_eq!(header(&response, "www-authenticate"), Some(CHALLENGE));
+    }
+
+    #[test]
+    fn retry_after_is_rounded_up_to_whole_seconds() {
+        for (wait, expected) in [(0, "1"), (1, "1"), (1_000, "1"), (1_001, "2"), (59_500, "60")] {
+            let response = too_many_requests(Duration::from_millis(wait));
+            assert_eq!(header(&response, "retry-after"), Some(expected), "{wait} ms");
+        }
+        let wait = Duration::from_secs(5);
+        let response = oauth_error_for_now(ErrorCode::TemporarilyUnavailable, "Try again.", wait);
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(header(&response, "retry-after"), Some("5"));
+    }
+}

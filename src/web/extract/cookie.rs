@@ -1,0 +1,80 @@
+//! The cookie of a browser's session at one Brand (RFC 6265).
+//!
+//! A cookie that comes twice counts as absent: another host of the same site may have set one of the two.
+
+use actix_web::HttpRequest;
+use actix_web::cookie::time::Duration;
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::http::header;
+
+use crate::domain::id::BrandId;
+
+/// Life of the cookie, counted from the sign-in.
+pub const SESSION_SECONDS: i64 = 900;
+
+/// The cookie's name; browsers let a `__Host-` cookie be set only over HTTPS and by that very host.
+pub fn session_cookie_name(brand: &BrandId, https: bool) -> String {
+    if https { format!("__Host-assent-{brand}") } else { format!("assent-{brand}") }
+}
+
+/// The session cookie of a browser that signed in at `brand`.
+pub fn session_cookie(brand: &BrandId, session: &str, https: bool) -> Cookie<'static> {
+    Cookie::build(session_cookie_name(brand, https), session.to_owned())
+        .http_only(true)
+        .same_site(SameSite::Lax)
+        .path("/")
+        .secure(https)
+        .max_age(Duration::seconds(SESSION_SECONDS))
+        .finish()
+}
+
+/// The value of the cookie called `name`, when it is there exactly once.
+pub fn read<'a>(req: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    let mut values = req
+        .headers()
+        .get_all(header::COOKIE)
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(given, _)| *given == name)
+        .map(|(_, value)| value);
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn brand() -> BrandId {
+        BrandId::parse("01M3R53Q5SZQ6FQSMSDBSSREAA").unwrap()
+    }
+
+    #[test]
+    fn a_session_cookie_is_for_this_host_alone() {
+        assert_eq!(
+            session_cookie(&brand(), "s", true).to_string(),
+            "__Host-assent-01M3R53Q5SZQ6FQSMSDBSSREAA=s; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=900"
+        );
+        assert_eq!(
+            session_cookie(&brand(), "s", false).to_string(),
+            "assent-01M3R53Q5SZQ6FQSMSDBSSREAA=s; HttpOnly; SameSite=Lax; Path=/; Max-Age=900"
+        );
+    }
+
+    #[test]
+    fn a_cookie_is_read_by_its_exact_name_and_only_once() {
+        let read = |values: &[&str]| {
+            let start = TestRequest::default();
+            let request = values.iter().fold(start, |request, value| request.append_header((header::COOKIE, *value)));
+            super::read(&request.to_http_request(), "a").map(str::to_owned)
+        };
+        assert_eq!(read(&["b=1; a=2;c=3"]).as_deref(), Some("2"));
+        assert_eq!(read(&["a=x=y"]).as_deref(), Some("x=y"));
+        for absent in [&["a=1; a=1"][..], &["a=1", "a=2"], &["A=1"], &["a"], &[]] {
+            assert_eq!(read(absent), None, "{absent:?}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What every request has: an id, one span in the log, a bound on its headers, and a host that is served.
+//!
+//! Neither span nor event holds anything that a client wrote: the route is the table's pattern, so that codes in a query
+//! and ids in a path stay out of the log, and no control or bidirectional character gets into it.
+
+use actix_web::Error;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage, HttpRequest};
+use tracing::Span;
+use tracing::field::Empty;
+use tracing_actix_web::RootSpanBuilder;
+
+use super::error;
+use super::site::Hosts;
+use crate::directory::Snapshot;
+use crate::domain::audit::RequestId;
+
+/// All header lines together, in bytes. actix itself ends what is larger than 128 KiB, or has more than 96 lines.
+pub const MAX_HEADER_BYTES: usize = 16 * 1024;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id under which the log and the audit log name `req`; also the answer's `X-Request-Id`.
+pub fn request_id(req: &HttpRequest) -> RequestId {
+    id_of(req)
+}
+
+fn id_of(request: &impl HttpMessage) -> RequestId {
+    let id = request.extensions().get::<tracing_actix_web::RequestId>().copied();
+    RequestId(id.map(|id| id.to_string()).unwrap_or_default())
+}
+
+/// One span per request: method, the table's pattern, status, id.
+pub struct RootSpan;
+
+impl RootSpanBuilder for RootSpan {
+    fn on_request_start(request: &ServiceRequest) -> Span {
+        let method = known_method(request.method());
+        tracing::info_span!("request", method, route = Empty, status = Empty, request_id = %id_of(request))
+    }
+
+    fn on_request_end<B: MessageBody>(span: Span, outcome: &Result<ServiceResponse<B>, Error>) {
+        let status = match outcome {
+            Ok(response) => response.status(),
+            Err(error) => error.as_response_error().status_code(),
+        };
+        span.record("status", status.as_u16());
+        tracing::info!("answered");
+    }
+}
+
+/// The method as a constant: a client may send any word in its place.
+fn known_method(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "OTHER",
+    }
+}
+
+/// Notes in the request's span which row of the table it came to.
+pub(super) fn note_route(pattern: &str) {
+    Span::current().record("route", pattern);
+}
+
+fn header_bytes(headers: &HeaderMap) -> usize {
+    // Each line also has a colon, a space and a line end.
+    headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
+}
+
+/// Admits a request on the public listener, or answers it, and names its id in the answer.
+///
+/// # Errors
+/// What the routes fail with; they do not.
+pub async fn public<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+    hosts: &Hosts,
+    directory: &Snapshot,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let admitted = match header_bytes(request.headers()) {
+        0..=MAX_HEADER_BYTES => hosts.admit_public(&request, directory),
+        _ => Err(error::headers_too_large()),
+    };
+    answer(request, next, admitted).await
+}
+
+/// Admits a request on the administrators' listener, or answers it, and names its id in the answer.
+///
+/// # Errors
+/// What the routes fail with; they do not.
+pub async fn administrators<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+    hosts: &Hosts,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let admitted = match header_bytes(request.headers()) {
+        0..=MAX_HEADER_BYTES => hosts.admit_administrator(&request),
+        _ => Err(error::headers_too_large()),
+    };
+    answer(request, next, admitted).await
+}
+
+async fn answer<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+    admitted: Result<(), actix_web::HttpResponse>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let id = id_of(&request);
+    let mut response = match admitted {
+        Ok(()) => next.call(request).await?.map_into_boxed_body(),
+        Err(refusal) => request.into_response(refusal),
+    };
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        response.headers_mut().insert(X_REQUEST_ID, id);
+    }
+    Ok(response)
+}

@@ -1,0 +1,120 @@
+//! Every method and path, in one table.
+//!
+//! A path that no row has is 404, a method that the row has not is 405 with `Allow`; both without a body (PACT §2). `HEAD`
+//! works wherever `GET` does. A path is percent-decoded once before it is compared, and compared to the letter.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+
+use actix_web::guard::{self, GuardContext};
+use actix_web::http::{Method, header};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+use futures_util::FutureExt as _;
+
+use super::site::Site;
+use super::{documents, error, health, request};
+
+/// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
+fn provider() -> Vec<Row> {
+    let mut rows = vec![
+        Row::at("/healthz").get(health::healthz),
+        Row::at("/a2a/{brand}/.well-known/agent-card.json").get(documents::card),
+        Row::at("/.well-known/oauth-authorization-server/a2a/{brand}/oauth").get(documents::metadata),
+    ];
+    rows.extend(issuer("/a2a/{brand}/oauth"));
+    rows
+}
+
+/// A host that a Brand points here: its authorization server and nothing else.
+fn brand() -> Vec<Row> {
+    let mut rows =
+        vec![Row::at("/healthz").get(health::healthz), Row::at("/.well-known/agent-card.json").get(documents::to_card)];
+    rows.extend(issuer(""));
+    rows
+}
+
+/// What is under an issuer, wherever that is.
+fn issuer(prefix: &str) -> Vec<Row> {
+    let at = |path: &str| Row::at(&format!("{prefix}{path}"));
+    vec![at("/.well-known/oauth-authorization-server").get(documents::metadata), at("/jwks.json").get(documents::jwks)]
+}
+
+/// The administrators' listener.
+fn administrators() -> Vec<Row> {
+    vec![Row::at("/healthz").get(health::healthz)]
+}
+
+/// Configures the public listener; which of the two tables is used follows from the request's [`Site`].
+pub fn configure_public(config: &mut web::ServiceConfig) {
+    let is_provider = |context: &GuardContext<'_>| matches!(context.req_data().get(), Some(Site::Provider));
+    let is_brand = |context: &GuardContext<'_>| matches!(context.req_data().get(), Some(Site::Brand(_)));
+    config.service(scope(provider()).guard(guard::fn_guard(is_provider)));
+    config.service(scope(brand()).guard(guard::fn_guard(is_brand)));
+}
+
+/// Configures the administrators' listener.
+pub fn configure_administrators(config: &mut web::ServiceConfig) {
+    config.service(scope(administrators()));
+}
+
+fn scope(rows: Vec<Row>) -> actix_web::Scope {
+    rows.into_iter().fold(web::scope(""), |scope, row| scope.service(row.into_resource()))
+}
+
+/// One path of the table with its methods.
+struct Row {
+    path: Rc<str>,
+    methods: Vec<Method>,
+    resource: Resource,
+}
+
+impl Row {
+    /// The row of `path`, without methods. Rows are compared in order: the more particular one stands first.
+    fn at(path: &str) -> Self {
+        Self { path: path.into(), methods: Vec::new(), resource: web::resource(path) }
+    }
+
+    /// Answers `GET` and `HEAD`, for which actix leaves out the body.
+    fn get<H, F>(self, handler: H) -> Self
+    where
+        H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
+        F: Future<Output = HttpResponse> + 'static,
+    {
+        self.on(&[Method::GET, Method::HEAD], handler)
+    }
+
+    fn on<H, F>(mut self, methods: &[Method], handler: H) -> Self
+    where
+        H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
+        F: Future<Output = HttpResponse> + 'static,
+    {
+        let path = Rc::clone(&self.path);
+        let answer = move |req: HttpRequest, payload: web::Payload| {
+            request::note_route(&path);
+            caught(handler(req, payload))
+        };
+        for method in methods {
+            self.resource = self.resource.route(web::method(method.clone()).to(answer.clone()));
+            self.methods.push(method.clone());
+        }
+        self
+    }
+
+    fn into_resource(self) -> Resource {
+        let Self { path, methods, resource } = self;
+        let allow: Vec<&str> = methods.iter().map(Method::as_str).collect();
+        let allow = allow.join(", ");
+        resource.default_service(web::to(move || {
+            request::note_route(&path);
+            let response = HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allow.clone())).finish();
+            async { response }
+        }))
+    }
+}
+
+/// A panic would end the connection without an answer: it is an empty 500 instead. The panic hook has logged it, inside
+/// the request's span.
+async fn caught(answer: impl Future<Output = HttpResponse>) -> HttpResponse {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| error::internal())
+}
