@@ -58,6 +58,8 @@ pub enum SignInOutcome {
         client: Issuer,
         /// What was approved.
         granted: ScopeSet,
+        /// When the grant ends, as before.
+        lasts_until: Timestamp,
         /// The value of the session cookie.
         cookie: Secret<String>,
     },
@@ -193,6 +195,7 @@ impl Opening<'_> {
             SignedIn::Done => Attempt::Answer(SignInOutcome::Approved {
                 client: device.caller.issuer.clone(),
                 granted: device.requested.clone(),
+                lasts_until: grant.expires_at,
                 cookie,
             }),
             SignedIn::Replayed => Attempt::Answer(SignInOutcome::NotVerified),

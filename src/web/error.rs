@@ -10,6 +10,8 @@ use serde::Serialize;
 
 use super::extract::body::BodyProblem;
 use super::extract::strict_form::FormProblem;
+use super::pages::Problem;
+use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
 use crate::protocol::oauth::{ErrorCode, ErrorResponse};
 
@@ -17,6 +19,9 @@ use crate::protocol::oauth::{ErrorCode, ErrorResponse};
 const CHALLENGE: &str = r#"Bearer realm="a2a""#;
 /// The challenge of a request whose delegation token is not good (PACT §5.5).
 const INVALID_TOKEN: &str = r#"Bearer realm="a2a", error="invalid_token""#;
+
+/// How long to wait for a database that is away, busy or full.
+const SOON: Duration = Duration::from_secs(1);
 
 fn json<T: Serialize>(mut response: HttpResponseBuilder, content_type: &'static str, body: &T) -> HttpResponse {
     match serde_json::to_string(body) {
@@ -124,10 +129,65 @@ pub fn oauth_form_problem(problem: &FormProblem) -> HttpResponse {
 pub fn body_problem(problem: BodyProblem) -> HttpResponse {
     match problem {
         BodyProblem::TooLarge => too_large(),
-        BodyProblem::Encoded => HttpResponse::UnsupportedMediaType().finish(),
+        BodyProblem::Encoded => unsupported_media_type(),
         BodyProblem::TooSlow => too_slow(),
         BodyProblem::Broken => bad_request(),
     }
+}
+
+/// A fault, in the log: its text goes nowhere else.
+pub fn log_fault(fault: &Fault) {
+    if fault.is_passing() {
+        tracing::warn!(error = %fault, "the database is away, busy or full");
+    } else {
+        tracing::error!(error = %fault, "a request failed");
+    }
+}
+
+/// The A2A answer to a fault: 503 without a body where waiting may help, `INTERNAL` otherwise.
+pub fn a2a_fault(fault: &Fault) -> HttpResponse {
+    log_fault(fault);
+    if fault.is_passing() {
+        return unavailable(SOON);
+    }
+    a2a_error(Reason::Internal, "The Provider failed to answer")
+}
+
+/// The authorization server's answer to a fault.
+pub fn oauth_fault(fault: &Fault) -> HttpResponse {
+    log_fault(fault);
+    if fault.is_passing() {
+        return oauth_error_for_now(ErrorCode::TemporarilyUnavailable, "try again in a moment", SOON);
+    }
+    oauth_error(ErrorCode::ServerError, "the authorization server failed to answer")
+}
+
+/// The status of a page that says what went wrong.
+pub const fn page_status(problem: Problem) -> StatusCode {
+    match problem {
+        Problem::SignInNotVerified | Problem::PageNotUsable => StatusCode::FORBIDDEN,
+        Problem::CodeNotUsable | Problem::Expired => StatusCode::GONE,
+        Problem::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+        Problem::AlreadyDecided { .. } => StatusCode::CONFLICT,
+        Problem::BadRequest => StatusCode::BAD_REQUEST,
+        Problem::NotFound => StatusCode::NOT_FOUND,
+        Problem::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        Problem::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// `response` with `Retry-After`.
+pub fn with_retry_after(mut response: HttpResponse, wait: Duration) -> HttpResponse {
+    let (name, seconds) = retry_after(wait);
+    if let Ok(seconds) = header::HeaderValue::try_from(seconds) {
+        response.headers_mut().insert(name, seconds);
+    }
+    response
+}
+
+/// 415 without a body.
+pub fn unsupported_media_type() -> HttpResponse {
+    HttpResponse::UnsupportedMediaType().finish()
 }
 
 /// 400 without a body.

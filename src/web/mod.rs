@@ -3,16 +3,21 @@
 //! A request passes [`request`] (its id, its span, the bound on its headers), [`site`] (whose host it names), then the
 //! table in [`routes`]. What is wrong is answered by [`error`] and nowhere else.
 
+pub mod a2a;
+pub mod consent;
 pub mod documents;
 pub mod error;
 pub mod extract;
 pub mod health;
 pub mod html;
+pub mod oauth;
 pub mod pages;
 pub mod request;
 pub mod routes;
 pub mod site;
 pub mod static_files;
+
+use std::sync::Arc;
 
 use actix_web::HttpRequest;
 use actix_web::web::Data;
@@ -23,4 +28,10 @@ use crate::app::App;
 #[expect(clippy::expect_used, reason = "server.rs hands the App to every listener before it is bound")]
 pub fn app(req: &HttpRequest) -> &App {
     req.app_data::<Data<App>>().expect("the listener has no App")
+}
+
+/// The same, for work that outlives the request.
+#[expect(clippy::expect_used, reason = "server.rs hands the App to every listener before it is bound")]
+pub fn shared_app(req: &HttpRequest) -> Arc<App> {
+    req.app_data::<Data<App>>().cloned().expect("the listener has no App").into_inner()
 }

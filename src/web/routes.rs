@@ -12,8 +12,8 @@ use actix_web::http::{Method, header};
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::FutureExt as _;
 
-use super::site::Site;
-use super::{documents, error, health, request};
+use super::site::{self, Site};
+use super::{a2a, consent, documents, error, health, oauth, request, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
@@ -21,15 +21,20 @@ fn provider() -> Vec<Row> {
         Row::at("/healthz").get(health::healthz),
         Row::at("/a2a/{brand}/.well-known/agent-card.json").get(documents::card),
         Row::at("/.well-known/oauth-authorization-server/a2a/{brand}/oauth").get(documents::metadata),
+        Row::at("/static/{file:.*}").get(static_file),
     ];
     rows.extend(issuer("/a2a/{brand}/oauth"));
+    rows.extend(interface("/a2a/{brand}"));
     rows
 }
 
 /// A host that a Brand points here: its authorization server and nothing else.
 fn brand() -> Vec<Row> {
-    let mut rows =
-        vec![Row::at("/healthz").get(health::healthz), Row::at("/.well-known/agent-card.json").get(documents::to_card)];
+    let mut rows = vec![
+        Row::at("/healthz").get(health::healthz),
+        Row::at("/.well-known/agent-card.json").get(documents::to_card),
+        Row::at("/static/{file:.*}").get(static_file),
+    ];
     rows.extend(issuer(""));
     rows
 }
@@ -37,7 +42,37 @@ fn brand() -> Vec<Row> {
 /// What is under an issuer, wherever that is.
 fn issuer(prefix: &str) -> Vec<Row> {
     let at = |path: &str| Row::at(&format!("{prefix}{path}"));
-    vec![at("/.well-known/oauth-authorization-server").get(documents::metadata), at("/jwks.json").get(documents::jwks)]
+    vec![
+        at("/.well-known/oauth-authorization-server").get(documents::metadata),
+        at("/jwks.json").get(documents::jwks),
+        at("/device_authorization").post(oauth::device_authorization),
+        at("/token").post(oauth::token),
+        at("/revoke").post(oauth::revoke),
+        at("/consent").get(consent::show).post(consent::sign_in),
+        at("/consent/decision").post(consent::decide),
+    ]
+}
+
+/// What is under a Brand's interface URL (PACT §2.2).
+fn interface(prefix: &str) -> Vec<Row> {
+    let at = |path: &str| Row::at(&format!("{prefix}{path}"));
+    vec![
+        at("/message:send").post(a2a::send),
+        at("/message:stream").post(a2a::unsupported),
+        at("/extendedAgentCard").get(a2a::unsupported),
+        at("/tasks").get(a2a::list_tasks),
+        at("/tasks/{id:[^/]+}:cancel").post(a2a::no_task),
+        at("/tasks/{id:[^/]+}:subscribe").get(a2a::unsupported).post(a2a::unsupported),
+        at("/tasks/{id}/pushNotificationConfigs").get(a2a::no_push_notifications).post(a2a::no_push_notifications),
+        at("/tasks/{id}/pushNotificationConfigs/{config}")
+            .get(a2a::no_push_notifications)
+            .on(&[Method::DELETE], a2a::no_push_notifications),
+        at("/tasks/{id}").get(a2a::no_task),
+    ]
+}
+
+async fn static_file(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    static_files::respond(&site::path_parameter(&req, "file"))
 }
 
 /// The administrators' listener.
@@ -82,6 +117,15 @@ impl Row {
         F: Future<Output = HttpResponse> + 'static,
     {
         self.on(&[Method::GET, Method::HEAD], handler)
+    }
+
+    /// Answers `POST`.
+    fn post<H, F>(self, handler: H) -> Self
+    where
+        H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
+        F: Future<Output = HttpResponse> + 'static,
+    {
+        self.on(&[Method::POST], handler)
     }
 
     fn on<H, F>(mut self, methods: &[Method], handler: H) -> Self

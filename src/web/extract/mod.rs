@@ -4,4 +4,5 @@ pub mod bearer;
 pub mod body;
 pub mod client_address;
 pub mod cookie;
+pub mod pa_auth;
 pub mod strict_form;

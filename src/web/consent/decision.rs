@@ -1,0 +1,62 @@
+//! `POST consent/decision`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use url::Url;
+
+use super::guard::is_from_own_page;
+use super::render::{Decided, Pages, accept_language};
+use crate::domain::device::Button;
+use crate::domain::scope::{ScopeId, ScopeSet};
+use crate::flow::decide_consent::{DecisionOutcome, PostedDecision, decide_consent};
+use crate::web::extract::strict_form::{FormProblem, read_form};
+use crate::web::pages::Problem;
+use crate::web::request::request_id;
+use crate::web::site::{Served, brand_of};
+use crate::web::{app, error};
+
+/// Takes the User's decision. The first on a code wins.
+pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
+    let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
+    let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
+    let pages = Pages::new(&req, &hosted, delegation);
+    let own = Url::parse(&hosted.addresses.issuer).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+    if !is_from_own_page(&req, &own) {
+        return pages.problem(Problem::PageNotUsable);
+    }
+    let form = match read_form(&req, payload, &["scope"]).await {
+        Ok(form) => form,
+        Err(FormProblem::ContentType | FormProblem::Encoded) => return error::unsupported_media_type(),
+        Err(_) => return pages.problem(Problem::BadRequest),
+    };
+    let Some(session) = form.one("session") else { return pages.problem(Problem::PageNotUsable) };
+    let button = match form.one("decision") {
+        Some("allow") => Button::Allow,
+        Some("deny") => Button::Deny,
+        Some(_) | None => return pages.problem(Problem::BadRequest),
+    };
+    let Ok(ticked) = form.all("scope").map(ScopeId::parse).collect::<Result<ScopeSet, _>>() else {
+        return pages.problem(Problem::BadRequest);
+    };
+    let request = request_id(&req);
+    let posted =
+        PostedDecision { session, button, ticked: &ticked, accept_language: accept_language(&req), request: &request };
+    match decide_consent(app(&req), &hosted, &posted).await {
+        Ok(DecisionOutcome::Done { client, granted, ended, lasts_until }) => {
+            let name = app(&req).directory.current().personal_agent(&client).map(|agent| agent.name.clone());
+            let personal_agent = name.unwrap_or_default();
+            pages.decided(&Decided {
+                client: &client,
+                personal_agent: &personal_agent,
+                granted: &granted,
+                ended,
+                lasts_until,
+            })
+        }
+        Ok(DecisionOutcome::AlreadyDecided { allowed }) => pages.problem(Problem::AlreadyDecided { allowed }),
+        Ok(DecisionOutcome::Expired) => pages.problem(Problem::Expired),
+        Ok(DecisionOutcome::PageNotUsable) => pages.problem(Problem::PageNotUsable),
+        Ok(DecisionOutcome::NotShown) => pages.problem(Problem::BadRequest),
+        Ok(DecisionOutcome::Changed(view)) => pages.consent(&view, true),
+        Err(fault) => pages.fault(&fault),
+    }
+}

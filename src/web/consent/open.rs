@@ -1,0 +1,90 @@
+//! `POST` and `GET` of the consent URL.
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::render::{Decided, Pages, accept_language, see_other};
+use crate::domain::user_code::UserCode;
+use crate::flow::show_consent::{Shown, show_consent};
+use crate::flow::sign_in::{PostedAssertion, SignInOutcome, sign_in as verify_and_spend};
+use crate::web::extract::client_address::client_address;
+use crate::web::extract::cookie::{read, session_cookie, session_cookie_name};
+use crate::web::extract::strict_form::{FormProblem, read_form};
+use crate::web::pages::{CodePage, Problem};
+use crate::web::request::request_id;
+use crate::web::site::{Served, brand_of};
+use crate::web::{app, error, html};
+
+/// The Brand's login posts its assertion.
+pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
+    let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
+    let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
+    let pages = Pages::new(&req, &hosted, delegation);
+    let form = match read_form(&req, payload, &[]).await {
+        Ok(form) => form,
+        Err(FormProblem::ContentType | FormProblem::Encoded) => return error::unsupported_media_type(),
+        Err(_) => return pages.problem(Problem::BadRequest),
+    };
+    let Some(assertion) = form.one("assertion") else { return pages.problem(Problem::BadRequest) };
+    let request = request_id(&req);
+    let posted = PostedAssertion {
+        assertion,
+        address: client_address(&req, &app(&req).config.trusted_proxies),
+        accept_language: accept_language(&req),
+        request: &request,
+    };
+    match verify_and_spend(app(&req), &hosted, &posted).await {
+        Ok(SignInOutcome::Page { view, cookie }) => {
+            let cookie = session_cookie(&hosted.brand.id, cookie.expose(), pages.is_https());
+            with_cookie(pages.consent(&view, false), &cookie)
+        }
+        Ok(SignInOutcome::Approved { client, granted, lasts_until, cookie }) => {
+            let cookie = session_cookie(&hosted.brand.id, cookie.expose(), pages.is_https());
+            let name = app(&req).directory.current().personal_agent(&client).map(|agent| agent.name.clone());
+            let personal_agent = name.unwrap_or_default();
+            let decided = Decided {
+                client: &client,
+                personal_agent: &personal_agent,
+                granted: &granted,
+                ended: false,
+                lasts_until,
+            };
+            with_cookie(pages.decided(&decided), &cookie)
+        }
+        Ok(SignInOutcome::NotVerified) => pages.problem(Problem::SignInNotVerified),
+        Ok(SignInOutcome::CodeNotUsable) => pages.problem(Problem::CodeNotUsable),
+        Ok(SignInOutcome::TooManyTries { retry_after }) => pages.too_many_tries(retry_after),
+        Err(fault) => pages.fault(&fault),
+    }
+}
+
+fn with_cookie(mut response: HttpResponse, cookie: &actix_web::cookie::Cookie<'_>) -> HttpResponse {
+    if let Err(error) = response.add_cookie(cookie) {
+        tracing::error!(%error, "a session cookie could not be set");
+    }
+    response
+}
+
+/// The page for a code, to who may see it; otherwise the Brand's login. Without a code, a page that asks for it.
+pub async fn show(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
+    let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
+    let pages = Pages::new(&req, &hosted, delegation);
+    let typed = url::form_urlencoded::parse(req.query_string().as_bytes()).find(|(name, _)| name == "user_code");
+    let typed = typed.map(|(_, code)| code.into_owned()).filter(|code| !code.is_empty());
+    let Some(code) = typed.as_deref().and_then(UserCode::parse) else {
+        let (brand, language) = pages.look_and_language();
+        let action = hosted.addresses.consent_url();
+        let page = CodePage { language, brand, action, login_url: pages.login(None), invalid: typed };
+        let status = if page.invalid.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        return html::respond(status, &page, pages.is_https());
+    };
+    let cookie = read(&req, &session_cookie_name(&hosted.brand.id, pages.is_https()));
+    match show_consent(app(&req), &hosted, &code, cookie, accept_language(&req)).await {
+        Ok(Shown::Page(view)) => pages.consent(&view, false),
+        Ok(Shown::Login) => see_other(&pages.login(Some(&code.to_string()))),
+        Ok(Shown::Expired) => pages.problem(Problem::Expired),
+        Ok(Shown::AlreadyDecided { allowed }) => pages.problem(Problem::AlreadyDecided { allowed }),
+        Err(fault) => pages.fault(&fault),
+    }
+}

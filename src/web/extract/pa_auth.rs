@@ -1,0 +1,23 @@
+//! The personal agent that calls (PACT §3.2). Every failure is one and the same 401.
+
+use actix_web::{HttpRequest, HttpResponse};
+
+use super::bearer::bearer;
+use crate::domain::id::Caller;
+use crate::flow::authenticate::{Unauthenticated, authenticate};
+use crate::web::{app, error};
+
+/// The caller that the request's personal-agent JWT proves.
+///
+/// # Errors
+/// The bare 401 of PACT §3.4; the reason goes to the log alone.
+pub async fn authenticated(req: &HttpRequest) -> Result<Caller, HttpResponse> {
+    let outcome = match bearer(req) {
+        Ok(token) => authenticate(app(req), token).await,
+        Err(_) => Err(Unauthenticated("no_token")),
+    };
+    outcome.map_err(|Unauthenticated(reason)| {
+        tracing::info!(reason, "a personal-agent JWT was refused");
+        error::unauthenticated()
+    })
+}

@@ -1,0 +1,60 @@
+//! The endpoints of a Brand's authorization server that a personal agent calls (PACT §5.3; RFC 8628, RFC 6749, RFC 7009).
+
+mod device_authorization;
+mod revoke;
+mod token;
+
+pub use device_authorization::device_authorization;
+pub use revoke::revoke;
+pub use token::token;
+
+use std::sync::Arc;
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::error;
+use super::extract::pa_auth::authenticated;
+use super::extract::strict_form::{Form, read_form};
+use super::site::{Served, brand_of};
+use crate::directory::HostedBrand;
+use crate::domain::brand::Delegation;
+use crate::domain::id::Caller;
+use crate::protocol::oauth::ErrorCode;
+
+/// An authenticated form to a Brand that offers delegation.
+struct ClientCall {
+    caller: Caller,
+    hosted: Arc<HostedBrand>,
+    form: Form,
+}
+
+impl ClientCall {
+    /// The Brand's delegation, which [`client_call`] has seen.
+    fn delegation(&self) -> Result<&Delegation, HttpResponse> {
+        self.hosted.brand.delegation.as_ref().ok_or_else(error::not_found)
+    }
+
+    /// A parameter that must be there.
+    fn required(&self, name: &str) -> Result<&str, HttpResponse> {
+        self.form
+            .one(name)
+            .ok_or_else(|| error::oauth_error(ErrorCode::InvalidRequest, &format!("the parameter {name} is missing")))
+    }
+}
+
+/// Authenticates the caller, finds the Brand, reads the form and checks `client_id`, in this order.
+async fn client_call(req: &HttpRequest, payload: web::Payload) -> Result<ClientCall, HttpResponse> {
+    let caller = authenticated(req).await?;
+    let hosted = brand_of(req, Served::Issuer).filter(|hosted| hosted.offer.is_some()).ok_or_else(error::not_found)?;
+    let form = read_form(req, payload, &[]).await.map_err(|problem| error::oauth_form_problem(&problem))?;
+    if form.one("client_id").is_some_and(|client| client != caller.issuer.as_str()) {
+        let text = "client_id must be the issuer of the personal-agent JWT, or be left out";
+        return Err(error::oauth_error(ErrorCode::InvalidClient, text));
+    }
+    Ok(ClientCall { caller, hosted, form })
+}
+
+/// Either arm is an answer.
+fn answer(outcome: Result<HttpResponse, HttpResponse>) -> HttpResponse {
+    outcome.unwrap_or_else(|response| response)
+}

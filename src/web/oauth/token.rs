@@ -1,0 +1,79 @@
+//! `POST token` (RFC 8628 §3.4, RFC 6749 §6).
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::{ClientCall, answer, client_call};
+use crate::flow::IssuedTokens;
+use crate::flow::poll_token::{Polled, poll_token};
+use crate::flow::refresh::{Refreshed, refresh};
+use crate::protocol::oauth::{DEVICE_CODE_GRANT, ErrorCode, REFRESH_TOKEN_GRANT, TokenResponse};
+use crate::web::request::request_id;
+use crate::web::{app, error};
+
+/// Redeems a device code or rotates a refresh token.
+pub async fn token(req: HttpRequest, payload: web::Payload) -> HttpResponse {
+    answer(issue(&req, payload).await)
+}
+
+async fn issue(req: &HttpRequest, payload: web::Payload) -> Result<HttpResponse, HttpResponse> {
+    let call = client_call(req, payload).await?;
+    match call.required("grant_type")? {
+        DEVICE_CODE_GRANT => by_device_code(req, &call).await,
+        REFRESH_TOKEN_GRANT => by_refresh_token(req, &call).await,
+        _ => {
+            let text = format!("grant_type must be {DEVICE_CODE_GRANT} or {REFRESH_TOKEN_GRANT}");
+            Ok(error::oauth_error(ErrorCode::UnsupportedGrantType, &text))
+        }
+    }
+}
+
+async fn by_device_code(req: &HttpRequest, call: &ClientCall) -> Result<HttpResponse, HttpResponse> {
+    let code = call.required("device_code")?;
+    let polled = poll_token(app(req), &call.hosted, call.delegation()?, &call.caller, code, &request_id(req)).await;
+    Ok(match polled {
+        Ok(Polled::Tokens(issued)) => tokens(&issued),
+        Ok(Polled::InvalidGrant) => {
+            let text = "device_code is unknown here, already redeemed, or what it was approved for has ended";
+            error::oauth_error(ErrorCode::InvalidGrant, text)
+        }
+        Ok(Polled::AuthorizationPending) => {
+            error::oauth_error(ErrorCode::AuthorizationPending, "the User has not decided yet")
+        }
+        Ok(Polled::SlowDown { interval }) => {
+            let text = format!("the User has not decided yet; wait {interval} seconds between polls");
+            error::oauth_error(ErrorCode::SlowDown, &text)
+        }
+        Ok(Polled::AccessDenied) => error::oauth_error(ErrorCode::AccessDenied, "the User did not allow the request"),
+        Ok(Polled::ExpiredToken) => {
+            error::oauth_error(ErrorCode::ExpiredToken, "device_code has expired; start a new device authorization")
+        }
+        Err(fault) => error::oauth_fault(&fault),
+    })
+}
+
+async fn by_refresh_token(req: &HttpRequest, call: &ClientCall) -> Result<HttpResponse, HttpResponse> {
+    let token = call.required("refresh_token")?;
+    let (delegation, scope) = (call.delegation()?, call.form.one("scope"));
+    let refreshed = refresh(app(req), &call.hosted, delegation, &call.caller, token, scope, &request_id(req)).await;
+    Ok(match refreshed {
+        Ok(Refreshed::Tokens(issued)) => tokens(&issued),
+        Ok(Refreshed::InvalidGrant) => {
+            let text = "refresh_token is unknown here, already used or revoked, or its grant has ended";
+            error::oauth_error(ErrorCode::InvalidGrant, text)
+        }
+        Ok(Refreshed::InvalidScope) => {
+            error::oauth_error(ErrorCode::InvalidScope, "scope must be within what the grant allows now")
+        }
+        Err(fault) => error::oauth_fault(&fault),
+    })
+}
+
+fn tokens(issued: &IssuedTokens) -> HttpResponse {
+    error::oauth_json(&TokenResponse {
+        token_type: "Bearer",
+        access_token: issued.access_token.expose(),
+        refresh_token: issued.refresh_token.expose(),
+        expires_in: issued.expires_in.as_secs(),
+        scope: issued.scopes.to_string(),
+    })
+}
