@@ -19,3 +19,9 @@ CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCT
 CREATE TRIGGER receipt_no_change BEFORE UPDATE OR DELETE ON receipt FOR EACH ROW EXECUTE FUNCTION append_only();
 CREATE TRIGGER consent_evidence_no_change BEFORE UPDATE OR DELETE ON consent_evidence
 FOR EACH ROW EXECUTE FUNCTION append_only();
+
+-- Row triggers do not see TRUNCATE.
+CREATE TRIGGER audit_no_truncate BEFORE TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+CREATE TRIGGER receipt_no_truncate BEFORE TRUNCATE ON receipt FOR EACH STATEMENT EXECUTE FUNCTION append_only();
+CREATE TRIGGER consent_evidence_no_truncate BEFORE TRUNCATE ON consent_evidence
+FOR EACH STATEMENT EXECUTE FUNCTION append_only();

@@ -1,9 +1,10 @@
 //! Signing in and deciding: assertions are spent once, and a decision is one transaction with its evidence.
 
-use sqlx::{FromRow, query, query_as, query_scalar};
+use sqlx::{query, query_scalar};
 
-use super::dialect::{Tx, execute, in_tx, read};
-use super::{Consistent, Store, StoreError, audit, grant};
+use super::dialect::{Tx, execute, in_tx};
+use super::session::{BrowserSession, ConsentPage, put_page, put_session};
+use super::{Store, StoreError, audit, directory, grant};
 use crate::clock::Timestamp;
 use crate::domain::audit::Entry;
 use crate::domain::consent::{ShownScopes, SignInRecord};
@@ -11,113 +12,6 @@ use crate::domain::device::Decision;
 use crate::domain::grant::{EndedBy, Grant};
 use crate::domain::id::{BrandId, BrandUser, Caller, DeviceAuthorizationId, Digest, GrantId};
 use crate::domain::scope::ScopeSet;
-
-/// A browser that came through the Brand's login.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BrowserSession {
-    /// At which Brand.
-    pub brand: BrandId,
-    /// As whom.
-    pub brand_user: BrandUser,
-    /// For which code.
-    pub device: DeviceAuthorizationId,
-    /// The verified assertion.
-    pub sign_in: SignInRecord,
-    /// When it began.
-    pub created_at: Timestamp,
-    /// It is nothing from then on.
-    pub expires_at: Timestamp,
-}
-
-/// A consent page that was shown: what its hidden field `session` stands for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConsentPage {
-    /// At which Brand.
-    pub brand: BrandId,
-    /// To whom.
-    pub brand_user: BrandUser,
-    /// For which code.
-    pub device: DeviceAuthorizationId,
-    /// The scopes and their words.
-    pub shown: ShownScopes,
-    /// The language of the page, a tag such as `en`.
-    pub language: String,
-    /// The verified assertion.
-    pub sign_in: SignInRecord,
-    /// The user code under the master key, since the page may have to be shown anew.
-    pub sealed_user_code: String,
-    /// The grant that was shown, and its version.
-    pub grant: Option<(GrantId, i64)>,
-    /// When it was shown.
-    pub created_at: Timestamp,
-    /// It decides nothing from then on.
-    pub expires_at: Timestamp,
-}
-
-#[derive(FromRow)]
-struct SessionRow {
-    brand_id: String,
-    brand_user: String,
-    device_authorization_id: String,
-    assertion: String,
-    created_at: i64,
-    expires_at: i64,
-}
-
-impl TryFrom<SessionRow> for BrowserSession {
-    type Error = StoreError;
-    fn try_from(row: SessionRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "browser_session";
-        let key = row.brand_id.clone();
-        Ok(Self {
-            brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
-            brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
-            device: DeviceAuthorizationId::parse(&row.device_authorization_id).consistent(TABLE, &key)?,
-            sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
-            created_at: Timestamp::from_millis(row.created_at),
-            expires_at: Timestamp::from_millis(row.expires_at),
-        })
-    }
-}
-
-#[derive(FromRow)]
-struct PageRow {
-    brand_id: String,
-    brand_user: String,
-    device_authorization_id: String,
-    shown: String,
-    language: String,
-    assertion: String,
-    sealed_user_code: String,
-    grant_id: Option<String>,
-    grant_version: Option<i64>,
-    created_at: i64,
-    expires_at: i64,
-}
-
-impl TryFrom<PageRow> for ConsentPage {
-    type Error = StoreError;
-    fn try_from(row: PageRow) -> Result<Self, StoreError> {
-        const TABLE: &str = "consent_page";
-        let key = row.device_authorization_id;
-        let grant = match (row.grant_id, row.grant_version) {
-            (Some(id), Some(version)) => Some((GrantId::parse(id).consistent(TABLE, &key)?, version)),
-            _ => None,
-        };
-        Ok(Self {
-            brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
-            brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
-            device: DeviceAuthorizationId::parse(&key).consistent(TABLE, &key)?,
-            shown: serde_json::from_str(&row.shown).consistent(TABLE, &key)?,
-            language: row.language,
-            sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
-            sealed_user_code: row.sealed_user_code,
-            grant,
-            created_at: Timestamp::from_millis(row.created_at),
-            expires_at: Timestamp::from_millis(row.expires_at),
-        })
-    }
-}
 
 /// What is kept of a decision.
 #[derive(Clone, Debug)]
@@ -176,7 +70,7 @@ pub enum SignedIn {
     Done,
     /// The assertion was spent before.
     Replayed,
-    /// The code was decided or expired, or the grant changed, since they were read. The assertion is not spent.
+    /// The code was decided or expired, or the grant changed or ended, since they were read. The assertion is not spent.
     Stale,
 }
 
@@ -200,9 +94,9 @@ pub struct Decide<'a> {
 pub enum Decided {
     /// Done.
     Done,
-    /// The code was decided or has expired: nothing was done.
+    /// The code was decided or has expired, or it is a step-up whose grant ended: nothing was done.
     CodeClosed,
-    /// The grant is not what the page showed: nothing was done.
+    /// The grant is not what the page showed, or the Brand no longer offers what would be allowed: nothing was done.
     GrantChanged,
 }
 
@@ -228,7 +122,12 @@ impl Store {
         }
         put_session(&mut tx, digest, session).await?;
         match &sign_in.opens {
-            Opens::Page(digest, page) => put_page(&mut tx, *digest, page).await?,
+            Opens::Page(digest, page) => {
+                if !is_open(&mut tx, page.device, now).await? {
+                    return Ok(SignedIn::Stale);
+                }
+                put_page(&mut tx, *digest, page).await?;
+            }
             Opens::Approval { grant, granted, evidence, entry: _ } => {
                 let version = grant::touch(&mut tx, &grant.id, now).await?;
                 if version != Some(grant.version)
@@ -247,71 +146,6 @@ impl Store {
         Ok(SignedIn::Done)
     }
 
-    /// Keeps a consent page that is shown to a live session.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it could not be done.
-    pub async fn open_consent_page(&self, digest: Digest, page: &ConsentPage) -> Result<(), StoreError> {
-        let mut tx = self.0.begin().await?;
-        put_page(&mut tx, digest, page).await?;
-        tx.commit().await
-    }
-
-    /// The live session with this digest at this Brand.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the database does not answer or the row is inconsistent.
-    pub async fn browser_session(
-        &self,
-        brand: &BrandId,
-        digest: Digest,
-        now: Timestamp,
-    ) -> Result<Option<BrowserSession>, StoreError> {
-        const SQL: &str = "SELECT brand_id, brand_user, device_authorization_id, assertion, created_at, expires_at
-            FROM browser_session WHERE digest = $1 AND brand_id = $2 AND expires_at > $3";
-        let row = read!(self, c => query_as::<_, SessionRow>(SQL)
-            .bind(digest.to_hex())
-            .bind(brand.as_str())
-            .bind(now.millis())
-            .fetch_optional(c))?;
-        row.map(BrowserSession::try_from).transpose()
-    }
-
-    /// Whether this Brand user has a live session here, on any device.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the database does not answer.
-    pub async fn has_browser_session(
-        &self,
-        brand: &BrandId,
-        brand_user: &BrandUser,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        const SQL: &str =
-            "SELECT COUNT(*) FROM browser_session WHERE brand_id = $1 AND brand_user = $2 AND expires_at > $3";
-        let count = read!(self, c => query_scalar::<_, i64>(SQL)
-            .bind(brand.as_str())
-            .bind(brand_user.as_str())
-            .bind(now.millis())
-            .fetch_one(c))?;
-        Ok(count > 0)
-    }
-
-    /// The consent page with this digest at this Brand, unless it was forgotten.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the database does not answer or the row is inconsistent.
-    pub async fn consent_page(&self, brand: &BrandId, digest: Digest) -> Result<Option<ConsentPage>, StoreError> {
-        const SQL: &str =
-            "SELECT brand_id, brand_user, device_authorization_id, shown, language, assertion, sealed_user_code,
-            grant_id, grant_version, created_at, expires_at FROM consent_page WHERE digest = $1 AND brand_id = $2";
-        let row = read!(self, c => query_as::<_, PageRow>(SQL)
-            .bind(digest.to_hex())
-            .bind(brand.as_str())
-            .fetch_optional(c))?;
-        row.map(PageRow::try_into).transpose()
-    }
-
     /// Carries out a decision: the code closes, the grant follows, and the evidence is kept, all or nothing.
     ///
     /// # Errors
@@ -323,8 +157,17 @@ impl Store {
         let mut tx = self.0.begin().await?;
         let owner = format!("grant {} {} {}", grant.brand, grant.brand_user, grant.caller.issuer);
         tx.lock(&owner).await?;
+        tx.share(&directory::brand_lock(&grant.brand)).await?;
+        if !is_open(&mut tx, evidence.device, now).await? {
+            return Ok(Decided::CodeClosed);
+        }
         let live = grant::live_of(&mut tx, &grant.brand, &grant.brand_user, &grant.caller, now).await?;
         if live.as_ref().map(|live| (&live.id, live.version)) != decide.page_grant.map(|(id, version)| (id, *version)) {
+            return Ok(Decided::GrantChanged);
+        }
+        if let Decision::Approve(scopes) = decide.decision
+            && !directory::offers(&mut tx, &grant.brand, scopes).await?
+        {
             return Ok(Decided::GrantChanged);
         }
         let (kept, granted, name) = match (decide.decision, decide.page_grant) {
@@ -360,6 +203,19 @@ impl Store {
     }
 }
 
+/// Whether a code can still be decided. A step-up cannot once its grant has ended.
+async fn is_open(tx: &mut Tx, device: DeviceAuthorizationId, now: Timestamp) -> Result<bool, StoreError> {
+    const SQL: &str =
+        "SELECT d.id FROM device_authorization d LEFT JOIN delegation_grant g ON g.id = d.step_up_grant_id
+        WHERE d.id = $1 AND d.state = 'pending' AND d.expires_at > $2
+        AND (g.id IS NULL OR (g.state = 'live' AND g.expires_at > $2))";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+        .bind(device.to_string())
+        .bind(now.millis())
+        .fetch_optional(c))?;
+    Ok(row.is_some())
+}
+
 /// Closes an open code: approved under a grant with these scopes, or denied. `false` when it is not open.
 async fn close_code(
     tx: &mut Tx,
@@ -377,50 +233,6 @@ async fn close_code(
         .bind(device.to_string())
         .fetch_optional(c))?;
     Ok(row.is_some())
-}
-
-async fn put_session(tx: &mut Tx, digest: Digest, session: &BrowserSession) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO browser_session (digest, brand_id, brand_user, device_authorization_id, assertion,
-        created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    let record = serde_json::to_string(&session.sign_in)?;
-    execute!(
-        tx,
-        query(SQL)
-            .bind(digest.to_hex())
-            .bind(session.brand.as_str())
-            .bind(session.brand_user.as_str())
-            .bind(session.device.to_string())
-            .bind(&record)
-            .bind(session.created_at.millis())
-            .bind(session.expires_at.millis())
-    )?;
-    Ok(())
-}
-
-async fn put_page(tx: &mut Tx, digest: Digest, page: &ConsentPage) -> Result<(), StoreError> {
-    const SQL: &str =
-        "INSERT INTO consent_page (digest, brand_id, brand_user, device_authorization_id, shown, language,
-        assertion, sealed_user_code, grant_id, grant_version, created_at, expires_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let shown = serde_json::to_string(&page.shown)?;
-    let record = serde_json::to_string(&page.sign_in)?;
-    execute!(
-        tx,
-        query(SQL)
-            .bind(digest.to_hex())
-            .bind(page.brand.as_str())
-            .bind(page.brand_user.as_str())
-            .bind(page.device.to_string())
-            .bind(&shown)
-            .bind(&page.language)
-            .bind(&record)
-            .bind(&page.sealed_user_code)
-            .bind(page.grant.as_ref().map(|(id, _)| id.as_str()))
-            .bind(page.grant.as_ref().map(|(_, version)| *version))
-            .bind(page.created_at.millis())
-            .bind(page.expires_at.millis())
-    )?;
-    Ok(())
 }
 
 async fn put_evidence(

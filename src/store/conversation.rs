@@ -121,7 +121,8 @@ pub struct TurnDone<'a> {
     pub brand: &'a BrandId,
     /// The response body.
     pub reply: &'a str,
-    /// The grant it ran under, with the id and the JWS of its receipt.
+    /// The grant it ran under, with the id and the JWS of its receipt. The turn itself keeps the grant it was reserved
+    /// under, which decides to whom the reply is replayed.
     pub receipt: Option<(&'a GrantId, ReceiptId, &'a str)>,
     /// Whether the agent closed the context.
     pub close: bool,
@@ -176,7 +177,8 @@ impl Store {
                     other => return Ok(Reserved::Other(other)),
                 }
                 if !bind_context(&mut tx, reserve, id).await? {
-                    return Ok(Reserved::Other(Admission::OtherUser));
+                    let closed = find_context(&mut tx, reserve, id).await?.is_none_or(|context| context.closed);
+                    return Ok(Reserved::Other(if closed { Admission::Closed } else { Admission::OtherUser }));
                 }
                 (id, turn)
             }
@@ -208,15 +210,15 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it could not be done; nothing was.
     pub async fn complete_turn(&self, done: &TurnDone<'_>) -> Result<Completed, StoreError> {
-        const SQL: &str = "UPDATE turn SET state = 'answered', lease_until = NULL, reply = $4, grant_id = $5
+        const SQL: &str = "UPDATE turn SET state = 'answered', lease_until = NULL, reply = $4
             WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running' RETURNING fence";
         let mut tx = self.0.begin().await?;
+        move_context(&mut tx, done).await?;
         let stored = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
             .bind(done.reservation.context.to_string())
             .bind(done.reservation.message.as_str())
             .bind(done.reservation.fence)
             .bind(done.reply)
-            .bind(done.receipt.map(|(grant, _, _)| grant.as_str()))
             .fetch_optional(c))?;
         finish(tx, done, stored.is_some()).await
     }
@@ -227,16 +229,16 @@ impl Store {
     /// [`StoreError`] when it could not be done; nothing was.
     pub async fn complete_step_up(&self, done: &StepUpDone<'_>) -> Result<Completed, StoreError> {
         const SQL: &str = "UPDATE turn SET state = 'step_up', lease_until = NULL, step_ups = step_ups + 1, reply = $4,
-            grant_id = $5, missing_scopes = $6, device_authorization_id = $7
+            missing_scopes = $5, device_authorization_id = $6
             WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running' RETURNING fence";
         let turn = &done.turn;
         let mut tx = self.0.begin().await?;
+        move_context(&mut tx, turn).await?;
         let stored = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
             .bind(turn.reservation.context.to_string())
             .bind(turn.reservation.message.as_str())
             .bind(turn.reservation.fence)
             .bind(turn.reply)
-            .bind(turn.receipt.map(|(grant, _, _)| grant.as_str()))
             .bind(done.missing.to_string())
             .bind(done.device.to_string())
             .fetch_optional(c))?;
@@ -286,12 +288,9 @@ impl Store {
 async fn finish(mut tx: Tx, done: &TurnDone<'_>, stored: bool) -> Result<Completed, StoreError> {
     const RECEIPT: &str = "INSERT INTO receipt (id, brand_id, grant_id, context_id, message_id, jws, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    const CONTEXT: &str = "UPDATE context SET last_turn_at = $1,
-        closed_at = CASE WHEN $2 AND closed_at IS NULL THEN $1 ELSE closed_at END WHERE id = $3";
     if !stored {
         return Ok(Completed::Superseded);
     }
-    let context = done.reservation.context.to_string();
     if let Some((grant, id, jws)) = done.receipt {
         execute!(
             &mut tx,
@@ -299,15 +298,24 @@ async fn finish(mut tx: Tx, done: &TurnDone<'_>, stored: bool) -> Result<Complet
                 .bind(id.to_string())
                 .bind(done.brand.as_str())
                 .bind(grant.as_str())
-                .bind(&context)
+                .bind(done.reservation.context.to_string())
                 .bind(done.reservation.message.as_str())
                 .bind(jws)
                 .bind(done.now.millis())
         )?;
     }
-    execute!(&mut tx, query(CONTEXT).bind(done.now.millis()).bind(done.close).bind(&context))?;
     tx.commit().await?;
     Ok(Completed::Stored)
+}
+
+/// Notes the turn in its context. This comes before the turn itself, as in a reservation: two that took the rows in
+/// different orders would stop each other.
+async fn move_context(tx: &mut Tx, done: &TurnDone<'_>) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE context SET last_turn_at = $1,
+        closed_at = CASE WHEN $2 AND closed_at IS NULL THEN $1 ELSE closed_at END WHERE id = $3";
+    let context = done.reservation.context.to_string();
+    execute!(tx, query(SQL).bind(done.now.millis()).bind(done.close).bind(&context))?;
+    Ok(())
 }
 
 async fn put_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<(), StoreError> {

@@ -128,7 +128,12 @@ impl Database {
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         let migrator = self.migrator();
         match self {
-            Self::Sqlite { writer, .. } => migrator.run(writer).await?,
+            // SQLite's migrator takes no lock, so the writer's own keeps a second process out from first to last.
+            Self::Sqlite { writer, .. } => {
+                let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
+                migrator.run(&mut *tx).await?;
+                tx.commit().await?;
+            }
             Self::Postgres(pool) => migrator.run(pool).await?,
         }
         Ok(())
@@ -136,7 +141,7 @@ impl Database {
 
     pub(super) async fn pending_migrations(&self) -> Result<usize, StoreError> {
         const TABLES: &str = "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
-        const EXISTS: &str = "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '_sqlx_migrations'";
+        const EXISTS: &str = "SELECT COUNT(to_regclass('_sqlx_migrations'))";
         const DONE: &str = "SELECT COUNT(*) FROM _sqlx_migrations WHERE success = TRUE";
         let done: i64 = match self {
             Self::Sqlite { reader, .. } => match sqlx::query_scalar::<_, i64>(TABLES).fetch_one(reader).await? {
@@ -178,11 +183,20 @@ impl Tx {
         Ok(())
     }
 
-    /// Lets no other transaction with the same `key` run beside this one. SQLite's writers are one anyway.
+    /// Lets no other transaction that locks or shares `key` run beside this one. SQLite's writers are one anyway.
     pub(super) async fn lock(&mut self, key: &str) -> Result<(), StoreError> {
         const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
         if let Self::Postgres(tx) = self {
             sqlx::query(LOCK).bind(key).execute(&mut **tx).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets no transaction that locks `key` run beside this one; others that share it may.
+    pub(super) async fn share(&mut self, key: &str) -> Result<(), StoreError> {
+        const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))";
+        if let Self::Postgres(tx) = self {
+            sqlx::query(SHARE).bind(key).execute(&mut **tx).await?;
         }
         Ok(())
     }

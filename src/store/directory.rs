@@ -8,9 +8,10 @@ use super::dialect::{Tx, execute, in_tx, read};
 use super::{Consistent, Store, StoreError, audit, grant};
 use crate::clock::Timestamp;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
-use crate::domain::brand::{Brand, SigningAlg};
+use crate::domain::brand::{Brand, Delegation, SigningAlg};
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
+use crate::domain::scope::ScopeSet;
 use crate::domain::signing_key::{KeyState, SealedKey};
 
 /// Everything a node may cache, as of one revision.
@@ -195,6 +196,8 @@ impl Store {
             put_personal_agent(&mut tx, agent, apply.at).await?;
         }
         for brand in &apply.brands {
+            // No decision of the Brand is under way now, so none can allow what is taken away here.
+            tx.lock(&brand_lock(&brand.id)).await?;
             put_brand(&mut tx, brand, apply.at).await?;
             for change in grant::follow_brand(&mut tx, brand, apply.at).await? {
                 let action = if change.left.is_empty() { Action::GrantEnded } else { Action::GrantChanged };
@@ -219,6 +222,20 @@ impl Store {
         tx.commit().await?;
         Ok(Applied::Done { narrowed, ended })
     }
+}
+
+/// What a change of a Brand locks and a decision at it shares.
+pub(super) fn brand_lock(brand: &BrandId) -> String {
+    format!("brand {brand}")
+}
+
+/// Whether the Brand, as the transaction sees it, offers all of `scopes`.
+pub(super) async fn offers(tx: &mut Tx, brand: &BrandId, scopes: &ScopeSet) -> Result<bool, StoreError> {
+    const SQL: &str = "SELECT delegation FROM brand WHERE id = $1 AND delegation IS NOT NULL";
+    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL).bind(brand.as_str()).fetch_optional(c))?;
+    let Some(text) = row else { return Ok(false) };
+    let delegation: Delegation = serde_json::from_str(&text).consistent("brand", brand.as_str())?;
+    Ok(scopes.is_subset_of(&delegation.scope_ids()))
 }
 
 async fn put_personal_agent(tx: &mut Tx, agent: &PersonalAgent, at: Timestamp) -> Result<(), StoreError> {

@@ -12,14 +12,16 @@ mod dialect;
 mod directory;
 mod grant;
 mod refresh;
+mod session;
 mod sweep;
 
-pub use consent::{BrowserSession, ConsentPage, Decide, Decided, Evidence, Opens, SignIn, SignedIn};
+pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};
 pub use conversation::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
 pub use device::{Created, NewDeviceAuthorization};
 pub use directory::{Applied, Apply, DirectoryRows};
 pub use grant::GrantFilter;
 pub use refresh::{NewTokens, Redeem, Redeemed, Rotate, Rotated};
+pub use session::{BrowserSession, ConsentPage};
 
 use std::time::Duration;
 

@@ -179,8 +179,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it could not be done.
     pub async fn revoke_family(&self, family: FamilyId, entry: &Entry) -> Result<bool, StoreError> {
+        // A rotation holds the grant's row to its commit; holding it here too leaves none under way.
+        const HOLD: &str = "UPDATE delegation_grant SET last_used_at = last_used_at
+            WHERE id = (SELECT grant_id FROM refresh_family WHERE id = $1)";
         const SQL: &str = "UPDATE refresh_family SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL RETURNING id";
         let mut tx = self.0.begin().await?;
+        execute!(&mut tx, query(HOLD).bind(family.to_string()))?;
         let row = in_tx!(&mut tx, c => query_scalar::<_, String>(SQL)
             .bind(entry.at.millis())
             .bind(family.to_string())

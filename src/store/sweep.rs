@@ -6,6 +6,9 @@ use super::dialect::execute;
 use super::{Store, StoreError};
 use crate::clock::Timestamp;
 
+/// Two nodes that removed the same rows in different orders would stop each other.
+const SWEEP: &str = "sweep";
+
 impl Store {
     /// Removes at most `batch` rows of each kind that expired before `before`: spent assertion ids, browser sessions,
     /// consent pages and device authorizations. Returns how many left.
@@ -26,6 +29,7 @@ impl Store {
         let mut removed = 0;
         for statement in STATEMENTS {
             let mut tx = self.0.begin().await?;
+            tx.lock(SWEEP).await?;
             removed += execute!(&mut tx, query(statement).bind(before.millis()).bind(batch))?;
             tx.commit().await?;
         }
@@ -43,6 +47,7 @@ impl Store {
             (SELECT id FROM context WHERE last_turn_at < $1 ORDER BY last_turn_at LIMIT $2)
             AND NOT EXISTS (SELECT 1 FROM turn WHERE context_id = context.id)";
         let mut tx = self.0.begin().await?;
+        tx.lock(SWEEP).await?;
         execute!(&mut tx, query(TURNS).bind(before.millis()).bind(batch))?;
         let removed = execute!(&mut tx, query(CONTEXTS).bind(before.millis()).bind(batch))?;
         tx.commit().await?;
