@@ -162,3 +162,6 @@ fn log_panics() {
         tracing::error!(text = %text.escape_debug(), place, "panic");
     }));
 }
+
+#[cfg(test)]
+mod tests;

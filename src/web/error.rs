@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::extract::body::BodyProblem;
 use super::extract::strict_form::FormProblem;
 use super::pages::Problem;
+use super::site::Misaddressed;
 use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
 use crate::protocol::oauth::{ErrorCode, ErrorResponse};
@@ -210,11 +211,19 @@ pub fn too_large() -> HttpResponse {
     HttpResponse::PayloadTooLarge().finish()
 }
 
-/// 421 that names where to ask instead (RFC 9110 §15.5.20).
-pub fn misdirected(hint: &str) -> HttpResponse {
-    HttpResponse::MisdirectedRequest()
-        .insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"))
-        .body(format!("{hint}\n"))
+/// 400 without a body, or 421 that says whom to ask instead (RFC 9110 §7.2, §15.5.20).
+pub fn misaddressed(problem: &Misaddressed) -> HttpResponse {
+    match problem {
+        Misaddressed::Malformed => bad_request(),
+        Misaddressed::UnknownHost(hint) => HttpResponse::MisdirectedRequest()
+            .insert_header((header::CONTENT_TYPE, "text/plain; charset=utf-8"))
+            .body(format!("{hint}\n")),
+    }
+}
+
+/// 405 without a body; `allow` names the methods that the path has (RFC 9110 §15.5.6).
+pub fn method_not_allowed(allow: &str) -> HttpResponse {
+    HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allow)).finish()
 }
 
 /// 429 without a body.

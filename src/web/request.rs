@@ -15,7 +15,7 @@ use tracing::field::Empty;
 use tracing_actix_web::RootSpanBuilder;
 
 use super::error;
-use super::site::Hosts;
+use super::site::{Hosts, Misaddressed};
 use crate::directory::Snapshot;
 use crate::domain::audit::RequestId;
 
@@ -87,10 +87,7 @@ pub async fn public<B: MessageBody + 'static>(
     hosts: &Hosts,
     directory: &Snapshot,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let admitted = match header_bytes(request.headers()) {
-        0..=MAX_HEADER_BYTES => hosts.admit_public(&request, directory),
-        _ => Err(error::headers_too_large()),
-    };
+    let admitted = hosts.admit_public(&request, directory);
     answer(request, next, admitted).await
 }
 
@@ -103,25 +100,28 @@ pub async fn administrators<B: MessageBody + 'static>(
     next: Next<B>,
     hosts: &Hosts,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let admitted = match header_bytes(request.headers()) {
-        0..=MAX_HEADER_BYTES => hosts.admit_administrator(&request),
-        _ => Err(error::headers_too_large()),
-    };
+    let admitted = hosts.admit_administrator(&request);
     answer(request, next, admitted).await
 }
 
 async fn answer<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-    admitted: Result<(), actix_web::HttpResponse>,
+    admitted: Result<(), Misaddressed>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = id_of(&request);
-    let mut response = match admitted {
-        Ok(()) => next.call(request).await?.map_into_boxed_body(),
-        Err(refusal) => request.into_response(refusal),
+    let mut response = if header_bytes(request.headers()) > MAX_HEADER_BYTES {
+        request.into_response(error::headers_too_large())
+    } else if let Err(problem) = admitted {
+        request.into_response(error::misaddressed(&problem))
+    } else {
+        next.call(request).await?.map_into_boxed_body()
     };
     if let Ok(id) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(X_REQUEST_ID, id);
     }
     Ok(response)
 }
+
+#[cfg(test)]
+mod tests;

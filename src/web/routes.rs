@@ -8,7 +8,7 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 
 use actix_web::guard::{self, GuardContext};
-use actix_web::http::{Method, header};
+use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::FutureExt as _;
 
@@ -66,7 +66,7 @@ fn interface(prefix: &str) -> Vec<Row> {
         at("/tasks/{id}/pushNotificationConfigs").get(a2a::no_push_notifications).post(a2a::no_push_notifications),
         at("/tasks/{id}/pushNotificationConfigs/{config}")
             .get(a2a::no_push_notifications)
-            .on(&[Method::DELETE], a2a::no_push_notifications),
+            .delete(a2a::no_push_notifications),
         at("/tasks/{id}").get(a2a::no_task),
     ]
 }
@@ -97,8 +97,8 @@ fn scope(rows: Vec<Row>) -> actix_web::Scope {
     rows.into_iter().fold(web::scope(""), |scope, row| scope.service(row.into_resource()))
 }
 
-/// One path of the table with its methods.
-struct Row {
+/// One path of the table with its methods. A handler is `async fn(HttpRequest, web::Payload) -> HttpResponse`.
+pub struct Row {
     path: Rc<str>,
     methods: Vec<Method>,
     resource: Resource,
@@ -106,12 +106,12 @@ struct Row {
 
 impl Row {
     /// The row of `path`, without methods. Rows are compared in order: the more particular one stands first.
-    fn at(path: &str) -> Self {
+    pub fn at(path: &str) -> Self {
         Self { path: path.into(), methods: Vec::new(), resource: web::resource(path) }
     }
 
     /// Answers `GET` and `HEAD`, for which actix leaves out the body.
-    fn get<H, F>(self, handler: H) -> Self
+    pub fn get<H, F>(self, handler: H) -> Self
     where
         H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
         F: Future<Output = HttpResponse> + 'static,
@@ -120,7 +120,7 @@ impl Row {
     }
 
     /// Answers `POST`.
-    fn post<H, F>(self, handler: H) -> Self
+    pub fn post<H, F>(self, handler: H) -> Self
     where
         H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
         F: Future<Output = HttpResponse> + 'static,
@@ -128,6 +128,16 @@ impl Row {
         self.on(&[Method::POST], handler)
     }
 
+    /// Answers `DELETE`.
+    pub fn delete<H, F>(self, handler: H) -> Self
+    where
+        H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
+        F: Future<Output = HttpResponse> + 'static,
+    {
+        self.on(&[Method::DELETE], handler)
+    }
+
+    /// Answers each of `methods`.
     fn on<H, F>(mut self, methods: &[Method], handler: H) -> Self
     where
         H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
@@ -151,7 +161,7 @@ impl Row {
         let allow = allow.join(", ");
         resource.default_service(web::to(move || {
             request::note_route(&path);
-            let response = HttpResponse::MethodNotAllowed().insert_header((header::ALLOW, allow.clone())).finish();
+            let response = error::method_not_allowed(&allow);
             async { response }
         }))
     }
@@ -162,3 +172,6 @@ impl Row {
 async fn caught(answer: impl Future<Output = HttpResponse>) -> HttpResponse {
     AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| error::internal())
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use actix_web::dev::ServiceRequest;
 use actix_web::http::Uri;
 use actix_web::http::header::{self, HeaderMap};
-use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use actix_web::{HttpMessage, HttpRequest};
 use url::Url;
 
-use super::{app, error};
+use super::app;
 use crate::config::Config;
 use crate::directory::{HostedBrand, Snapshot};
 use crate::domain::id::BrandId;
@@ -185,16 +185,16 @@ impl Hosts {
     /// Finds whose host `request` names and keeps it for [`brand_of`] and the routes.
     ///
     /// # Errors
-    /// The answer to a request that names none.
-    pub fn admit_public(&self, request: &ServiceRequest, directory: &Snapshot) -> Result<(), HttpResponse> {
+    /// [`Misaddressed`] when it names none.
+    pub fn admit_public(&self, request: &ServiceRequest, directory: &Snapshot) -> Result<(), Misaddressed> {
         if request.path() == HEALTH_PATH {
             request.extensions_mut().insert(Site::Provider);
             return Ok(());
         }
-        let authority = authority(request.headers(), request.uri()).ok_or_else(error::bad_request)?;
+        let authority = authority(request.headers(), request.uri()).ok_or(Misaddressed::Malformed)?;
         let listener_port = request.app_config().local_addr().port();
         let site = self.public_site(&authority, listener_port, directory).ok_or_else(|| {
-            error::misdirected(&format!("This host is not served here. Ask {} instead.", self.public_url))
+            Misaddressed::UnknownHost(format!("This host is not served here. Ask {} instead.", self.public_url))
         })?;
         request.extensions_mut().insert(site);
         Ok(())
@@ -204,17 +204,27 @@ impl Hosts {
     /// its own.
     ///
     /// # Errors
-    /// The answer to a request that names another.
-    pub fn admit_administrator(&self, request: &ServiceRequest) -> Result<(), HttpResponse> {
+    /// [`Misaddressed`] when it names another.
+    pub fn admit_administrator(&self, request: &ServiceRequest) -> Result<(), Misaddressed> {
         if request.path() == HEALTH_PATH {
             return Ok(());
         }
-        let authority = authority(request.headers(), request.uri()).ok_or_else(error::bad_request)?;
+        let authority = authority(request.headers(), request.uri()).ok_or(Misaddressed::Malformed)?;
         if self.is_administrators(&authority) {
             return Ok(());
         }
-        Err(error::misdirected("This host is not served here. Use a loopback name, or name it in admin_hosts."))
+        let hint = "This host is not served here. Use a loopback name, or name it in admin_hosts.";
+        Err(Misaddressed::UnknownHost(hint.to_owned()))
     }
+}
+
+/// A request names no host that is served.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Misaddressed {
+    /// It has not exactly one well-formed host.
+    Malformed,
+    /// The host is not configured; says, from configuration alone, what to ask instead.
+    UnknownHost(String),
 }
 
 /// The host that a request names: exactly one `Host`, which an absolute target repeats (RFC 9112 §3.2, §3.2.2).
