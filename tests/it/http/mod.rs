@@ -1,0 +1,3 @@
+//! The Provider over HTTP, from the outside, on both databases.
+
+mod whole_flow;

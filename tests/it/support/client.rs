@@ -1,0 +1,103 @@
+//! Requests to the Provider, as anybody could send them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use assent::outbound::{Method, Outbound, Request, Response};
+use serde_json::Value;
+use url::{Url, form_urlencoded};
+
+/// A request in the making.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    outbound: Outbound,
+    request: Request,
+}
+
+impl Ask {
+    pub(crate) fn new(outbound: &Outbound, address: SocketAddr, method: Method, host: &str, path: &str) -> Self {
+        let url = Url::parse(&format!("http://{address}{path}")).unwrap();
+        let mut request = Request::new(method, url).header("host", host);
+        request.timeout = Duration::from_secs(60);
+        request.max_bytes = 1 << 20;
+        Self { outbound: outbound.clone(), request }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+
+    pub(crate) fn bearer(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn delegation(self, token: &str) -> Self {
+        self.header("x-a2a-user-delegation", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.request = self.request.header("content-type", content_type);
+        self.request.body = Some(body.into());
+        self
+    }
+
+    pub(crate) fn form(self, pairs: &[(&str, &str)]) -> Self {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        self.body("application/x-www-form-urlencoded", body)
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+
+    pub(crate) async fn send(self) -> Answer {
+        Answer(self.outbound.exchange(self.request).await.unwrap())
+    }
+}
+
+/// What came back.
+#[derive(Clone)]
+pub(crate) struct Answer(pub(crate) Response);
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.0.header(name)
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.body.clone()).unwrap()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.0.body).unwrap_or_else(|_| panic!("{} {:?}", self.status(), self.text()))
+    }
+
+    /// `error` of an OAuth answer.
+    pub(crate) fn oauth_error(&self) -> String {
+        self.json()["error"].as_str().unwrap().to_owned()
+    }
+
+    /// `error.details[0].reason` of an A2A answer.
+    pub(crate) fn reason(&self) -> String {
+        self.json()["error"]["details"][0]["reason"].as_str().unwrap().to_owned()
+    }
+
+    /// That this is the bare 401 of PACT §3.4.
+    pub(crate) fn assert_unauthenticated(&self) {
+        assert_eq!(self.status(), 401, "{}", self.text());
+        assert_eq!(self.header("www-authenticate"), Some(r#"Bearer realm="a2a""#));
+        assert_eq!(self.text(), "");
+    }
+
+    /// That this is the 401 of PACT §5.5.
+    pub(crate) fn assert_invalid_token(&self) {
+        assert_eq!(self.status(), 401, "{}", self.text());
+        assert_eq!(self.header("www-authenticate"), Some(r#"Bearer realm="a2a", error="invalid_token""#));
+        assert_eq!(self.text(), "");
+    }
+}

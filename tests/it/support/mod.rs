@@ -1,0 +1,11 @@
+//! What the tests stand on: databases that are made and removed, a Provider with everyone around it, and values with
+//! defaults.
+
+pub(crate) mod backend;
+pub(crate) mod build;
+pub(crate) mod client;
+pub(crate) mod contents;
+pub(crate) mod database;
+pub(crate) mod flow;
+pub(crate) mod keys;
+pub(crate) mod world;

@@ -1,0 +1,224 @@
+//! A Provider at work with everyone around it: two personal agents, four Brands, a clock that the test moves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use assent::app::App;
+use assent::clock::{Clock, Timestamp};
+use assent::config::Config;
+use assent::crypto::pa_jwt;
+use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
+use assent::domain::audit::{Actor, RequestId};
+use assent::domain::brand::SigningAlg;
+use assent::entropy::Entropy;
+use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
+use assent::outbound::{Method, Outbound, SystemResolver};
+use assent::server::{self, Running};
+use serde_json::{Value, json};
+
+use super::backend::Backend;
+use super::client::Ask;
+use super::database::Database;
+use super::keys::KeyServer;
+
+/// The instant at which every test begins.
+pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
+pub(crate) const PROVIDER: &str = "provider.example.com";
+pub(crate) const AUDIENCE: &str = "https://provider.example.com/a2a";
+/// Path-based, the built-in shop agent, no `return_url`.
+pub(crate) const SHOP: &str = "01M3R53Q5SZQ6FQSMSDBSSREAA";
+/// On a host of its own, a scripted backend, with `return_url`.
+pub(crate) const AIRLINE: &str = "01M3R53Q5SZQ6FQSMSDBSSREAB";
+pub(crate) const AIRLINE_HOST: &str = "auth.airline.example";
+/// The Identity profile alone.
+pub(crate) const PLAIN: &str = "01M3R53Q5SZQ6FQSMSDBSSREAC";
+/// Like the shop, but consent is skipped where a grant covers the request, and RS256 signs.
+pub(crate) const CLUB: &str = "01M3R53Q5SZQ6FQSMSDBSSREAD";
+
+/// One who signs.
+pub(crate) struct Party {
+    pub(crate) issuer: String,
+    pub(crate) key: GeneratedKey,
+    pub(crate) signer: Signer,
+}
+
+impl Party {
+    pub(crate) fn new(issuer: &str) -> Self {
+        let key = generate_key(SigningAlg::Es256, "key-1").unwrap();
+        let signer = Signer::from_private_jwk(key.private_jwk.expose()).unwrap();
+        Self { issuer: issuer.to_owned(), key, signer }
+    }
+
+    pub(crate) fn jwks(&self) -> String {
+        format!("{{\"keys\":[{}]}}", self.key.public_jwk)
+    }
+}
+
+/// The Provider and everyone around it.
+pub(crate) struct World {
+    pub(crate) app: Arc<App>,
+    pub(crate) clock: Clock,
+    pub(crate) pa: Party,
+    pub(crate) other_pa: Party,
+    pub(crate) brand_login: Party,
+    pub(crate) pa_keys: KeyServer,
+    pub(crate) backend: Backend,
+    http: Outbound,
+    running: Running,
+}
+
+impl World {
+    pub(crate) async fn start(db: &Database) -> Self {
+        let config = format!(
+            "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
+             admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
+             master_key = \"{}\"\n[outbound]\nallow_private = true\n",
+            db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
+        );
+        let config = Config::from_toml(&config).unwrap();
+        let clock = Clock::manual(NOW);
+        let http = Outbound::new(&config.outbound, Arc::new(SystemResolver)).unwrap();
+        let app = Arc::new(App::open(config, clock.clone(), Entropy::operating_system()).await.unwrap());
+        let (pa, other_pa) = (Party::new("https://pa.example.com"), Party::new("https://other-pa.example.com"));
+        let brand_login = Party::new("https://login.example");
+        let pa_keys = KeyServer::start(pa.jwks()).await;
+        let other_keys = KeyServer::start(other_pa.jwks()).await;
+        let backend = Backend::start().await;
+        let file = Self::apply_file(&pa_keys, &other_keys, &backend, &brand_login);
+        let running = server::start(Arc::clone(&app)).await.unwrap();
+        let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, running };
+        world.apply(&file).await;
+        world
+    }
+
+    fn apply_file(pa: &KeyServer, other: &KeyServer, backend: &Backend, login: &Party) -> String {
+        let agents = [
+            ("https://pa.example.com", "First agent", pa.url()),
+            ("https://other-pa.example.com", "Second agent", other.url()),
+        ];
+        let agents = agents.map(|(issuer, name, jwks)| {
+            format!("[[personal_agent]]\nname = \"{name}\"\nissuer = \"{issuer}\"\njwks_uri = \"{jwks}\"\n")
+        });
+        let shop_agent = "{ builtin = \"demo\" }".to_owned();
+        let http_agent = format!("{{ url = \"{}\", timeout_seconds = 2 }}", backend.url());
+        let airline = format!(
+            "auth_origin = \"https://{AIRLINE_HOST}\"\nreturn_url = \"https://airline.example/connected?from=assent\"\n"
+        );
+        let brands = [
+            brand_table(SHOP, "Example Shop", &shop_agent, Some((login, ""))),
+            brand_table(AIRLINE, "Skyline Airways", &http_agent, Some((login, &airline))),
+            brand_table(PLAIN, "Plain Store", &shop_agent, None),
+            brand_table(
+                CLUB,
+                "Book Club",
+                &shop_agent,
+                Some((login, "skip_consent = true\nsigning_alg = \"RS256\"\n")),
+            ),
+        ];
+        format!("{}{}", agents.concat(), brands.concat())
+    }
+
+    /// Applies a file, as an administrator would, and lets this node see it at once.
+    pub(crate) async fn apply(&self, file: &str) {
+        let tables = parse(file).unwrap();
+        let actor = Actor::Administrator("test".to_owned());
+        let outcome = apply(&self.app, &tables, &actor, &RequestId("test".to_owned())).await.unwrap();
+        assert!(matches!(outcome, ApplyOutcome::Done { .. }), "{outcome:?}");
+        self.app.directory.refresh(&self.app.store).await.unwrap();
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    pub(crate) fn ask(&self, method: Method, host: &str, path: &str) -> Ask {
+        Ask::new(&self.http, self.running.public, method, host, path)
+    }
+
+    pub(crate) fn public(&self) -> std::net::SocketAddr {
+        self.running.public
+    }
+
+    /// A JWT of the first personal agent for `sub`.
+    pub(crate) fn jwt(&self, sub: &str) -> String {
+        self.jwt_of(&self.pa, sub)
+    }
+
+    pub(crate) fn jwt_of(&self, pa: &Party, sub: &str) -> String {
+        pa_jwt::sign(&pa.signer, &pa.issuer, sub, AUDIENCE, self.clock.now(), Duration::from_secs(120)).unwrap()
+    }
+
+    /// A PA JWT with other or more claims; null takes one away.
+    pub(crate) fn jwt_with(&self, changes: Value) -> String {
+        let now = self.clock.now().seconds();
+        let claims = json!({ "iss": self.pa.issuer, "sub": "user-1", "aud": AUDIENCE, "iat": now, "exp": now + 120 });
+        self.pa.signer.sign_claims("JWT", &changed(claims, changes)).unwrap()
+    }
+
+    /// An assertion of the Brands' login for `user` and `code`, with other or more claims; null takes one away.
+    pub(crate) fn assertion(&self, brand: &str, user: &str, code: &str, changes: Value) -> String {
+        let now = self.clock.now().seconds();
+        let claims = json!({
+            "iss": self.brand_login.issuer, "aud": consent_url(brand), "sub": user, "user_code": code,
+            "jti": Entropy::operating_system().uuid().to_string(), "iat": now, "exp": now + 120,
+            "email": format!("{user}@example.com"),
+        });
+        self.brand_login.signer.sign_claims("JWT", &changed(claims, changes)).unwrap()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.running.stop(false).await.unwrap();
+    }
+}
+
+fn changed(mut claims: Value, changes: Value) -> Value {
+    for (name, value) in changes.as_object().unwrap() {
+        if value.is_null() {
+            claims.as_object_mut().unwrap().remove(name);
+        } else {
+            claims[name] = value.clone();
+        }
+    }
+    claims
+}
+
+/// The host and the path prefix of a Brand's authorization server.
+pub(crate) fn issuer(brand: &str) -> (&'static str, String) {
+    if brand == AIRLINE { (AIRLINE_HOST, String::new()) } else { (PROVIDER, format!("/a2a/{brand}/oauth")) }
+}
+
+pub(crate) fn consent_url(brand: &str) -> String {
+    let (host, prefix) = issuer(brand);
+    format!("https://{host}{prefix}/consent")
+}
+
+pub(crate) fn interface_url(brand: &str) -> String {
+    format!("https://{PROVIDER}/a2a/{brand}")
+}
+
+/// A Brand's table of an `apply` file. `delegation` is its login and more lines of `[brand.delegation]`.
+pub(crate) fn brand_table(id: &str, name: &str, agent: &str, delegation: Option<(&Party, &str)>) -> String {
+    let delegation = delegation.map_or_else(String::new, |(login, more)| {
+        let (x, y) = coordinates(&login.key.public_jwk);
+        format!(
+            "[brand.delegation]\nlogin_url = \"https://login.example/login?lang=en\"\n{more}\
+             assertion = {{ issuer = \"{}\", jwks = {{ keys = [{{ kty = \"EC\", crv = \"P-256\", kid = \"key-1\", x = \"{x}\", \
+             y = \"{y}\" }}] }} }}\nscopes = [\n\
+             {{ id = \"orders:read\", description = \"Look up your orders\", detail = \"Orders and their status\" }},\n\
+             {{ id = \"orders:cancel\", description = \"Cancel an order\", writes = true }},\n\
+             {{ id = \"refunds:issue\", description = \"Refund an order\", writes = true }},\n]\n",
+            login.issuer
+        )
+    });
+    format!(
+        "[[brand]]\nid = \"{id}\"\nname = \"{name}\"\ndescription = \"A Brand of the tests.\"\nversion = \"1.0.0\"\n\
+         skills = [{{ id = \"orders\", name = \"Orders\", description = \"Orders.\", tags = [\"orders\"] }}]\n\
+         agent = {agent}\n{delegation}\n"
+    )
+}
+
+fn coordinates(jwk: &str) -> (String, String) {
+    let jwk: Value = serde_json::from_str(jwk).unwrap();
+    let text = |name: &str| jwk[name].as_str().unwrap().to_owned();
+    (text("x"), text("y"))
+}
