@@ -5,4 +5,6 @@ mod architecture;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod store;
+#[cfg(test)]
 mod support;

@@ -1,0 +1,13 @@
+//! Every function of the store, on SQLite and on PostgreSQL.
+
+mod audit;
+mod consent;
+mod conversation;
+mod decision;
+mod device;
+mod directory;
+mod faults;
+mod grant;
+mod migrations;
+mod refresh;
+mod sweep;
