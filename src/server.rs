@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tracing_actix_web::TracingLogger;
 
 use crate::app::App;
+use crate::flow::background;
 use crate::web::request::{self, RootSpan};
 use crate::web::routes;
 use crate::web::site::Hosts;
@@ -35,6 +36,7 @@ pub struct Running {
     pub admin: SocketAddr,
     handles: [ServerHandle; 2],
     tasks: [JoinHandle<io::Result<()>>; 2],
+    background: [JoinHandle<()>; 2],
 }
 
 impl Running {
@@ -45,6 +47,9 @@ impl Running {
     pub async fn stop(self, graceful: bool) -> io::Result<()> {
         let [public, admin] = self.handles;
         tokio::join!(public.stop(graceful), admin.stop(graceful));
+        for flow in self.background {
+            flow.abort();
+        }
         for task in self.tasks {
             task.await.map_err(io::Error::other)??;
         }
@@ -58,7 +63,7 @@ impl Running {
     }
 }
 
-/// Binds both listeners and answers from them. Port 0 stands for any free one.
+/// Binds both listeners, answers from them, and begins the background flows. Port 0 stands for any free one.
 ///
 /// # Errors
 /// An address that cannot be bound, named by its key in the configuration.
@@ -131,8 +136,12 @@ fn start_within(app: Arc<App>, headers_within: Duration) -> io::Result<Running> 
     let handles = [public.handle(), admin.handle()];
     let spawn = |server: Server| tokio::spawn(server);
     let tasks = [spawn(public), spawn(admin)];
+    let background = [
+        tokio::spawn(background::follow_directory(Arc::clone(&app))),
+        tokio::spawn(background::sweep(Arc::clone(&app))),
+    ];
     tracing::info!(public = %public_address, admin = %admin_address, "listening");
-    Ok(Running { public: public_address, admin: admin_address, handles, tasks })
+    Ok(Running { public: public_address, admin: admin_address, handles, tasks, background })
 }
 
 /// Serves until SIGTERM or SIGINT, then lets what is in flight finish.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::domain::brand::{Addresses, Brand, Delegation, Skill};
+use crate::domain::addresses::Addresses;
+use crate::domain::brand::{Brand, Delegation, Skill};
 
 /// The name of the personal-agent JWT's scheme.
 pub const PA_JWT: &str = "paJwt";

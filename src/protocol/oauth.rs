@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::domain::brand::{Addresses, Delegation};
+use crate::domain::addresses::Addresses;
+use crate::domain::brand::Delegation;
 
 /// RFC 8628 §3.4.
 pub const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";

@@ -77,7 +77,7 @@ async fn static_file(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
 
 /// The administrators' listener.
 fn administrators() -> Vec<Row> {
-    vec![Row::at("/healthz").get(health::healthz)]
+    vec![Row::at("/healthz").get(health::healthz), Row::at("/readyz").get(health::readyz)]
 }
 
 /// Configures the public listener; which of the two tables is used follows from the request's [`Site`].

@@ -2,20 +2,19 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::{answer, client_call};
+use super::client_call;
 use crate::flow::start_device::{Started, start_device};
 use crate::protocol::oauth::{DeviceAuthorizationResponse, ErrorCode};
 use crate::web::{app, error};
 
 /// Starts a device authorization.
 pub async fn device_authorization(req: HttpRequest, payload: web::Payload) -> HttpResponse {
-    answer(start(&req, payload).await)
-}
-
-async fn start(req: &HttpRequest, payload: web::Payload) -> Result<HttpResponse, HttpResponse> {
-    let call = client_call(req, payload).await?;
-    let started = start_device(app(req), &call.hosted, call.delegation()?, &call.caller, call.form.one("scope")).await;
-    Ok(match started {
+    let call = match client_call(&req, payload).await {
+        Ok(call) => call,
+        Err(response) => return response,
+    };
+    let Some(delegation) = call.delegation() else { return error::not_found() };
+    match start_device(app(&req), &call.hosted, delegation, &call.caller, call.form.one("scope")).await {
         Ok(Started::Done(started)) => error::oauth_json(&DeviceAuthorizationResponse {
             device_code: started.device_code.expose(),
             user_code: started.user_code.to_string(),
@@ -33,5 +32,5 @@ async fn start(req: &HttpRequest, payload: web::Payload) -> Result<HttpResponse,
             error::oauth_error_for_now(ErrorCode::TooManyRequests, text, retry_after)
         }
         Err(fault) => error::oauth_fault(&fault),
-    })
+    }
 }

@@ -29,17 +29,15 @@ struct ClientCall {
 }
 
 impl ClientCall {
-    /// The Brand's delegation, which [`client_call`] has seen.
-    fn delegation(&self) -> Result<&Delegation, HttpResponse> {
-        self.hosted.brand.delegation.as_ref().ok_or_else(error::not_found)
+    /// What the Brand offers. [`client_call`] has seen that it offers something.
+    fn delegation(&self) -> Option<&Delegation> {
+        self.hosted.brand.delegation.as_ref()
     }
+}
 
-    /// A parameter that must be there.
-    fn required(&self, name: &str) -> Result<&str, HttpResponse> {
-        self.form
-            .one(name)
-            .ok_or_else(|| error::oauth_error(ErrorCode::InvalidRequest, &format!("the parameter {name} is missing")))
-    }
+/// A parameter that must be there is not.
+fn missing(name: &str) -> HttpResponse {
+    error::oauth_error(ErrorCode::InvalidRequest, &format!("the parameter {name} is missing"))
 }
 
 /// Authenticates the caller, finds the Brand, reads the form and checks `client_id`, in this order.
@@ -52,9 +50,4 @@ async fn client_call(req: &HttpRequest, payload: web::Payload) -> Result<ClientC
         return Err(error::oauth_error(ErrorCode::InvalidClient, text));
     }
     Ok(ClientCall { caller, hosted, form })
-}
-
-/// Either arm is an answer.
-fn answer(outcome: Result<HttpResponse, HttpResponse>) -> HttpResponse {
-    outcome.unwrap_or_else(|response| response)
 }

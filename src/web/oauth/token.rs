@@ -2,7 +2,8 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::{ClientCall, answer, client_call};
+use super::{ClientCall, client_call, missing};
+use crate::domain::brand::Delegation;
 use crate::flow::IssuedTokens;
 use crate::flow::poll_token::{Polled, poll_token};
 use crate::flow::refresh::{Refreshed, refresh};
@@ -12,25 +13,25 @@ use crate::web::{app, error};
 
 /// Redeems a device code or rotates a refresh token.
 pub async fn token(req: HttpRequest, payload: web::Payload) -> HttpResponse {
-    answer(issue(&req, payload).await)
-}
-
-async fn issue(req: &HttpRequest, payload: web::Payload) -> Result<HttpResponse, HttpResponse> {
-    let call = client_call(req, payload).await?;
-    match call.required("grant_type")? {
-        DEVICE_CODE_GRANT => by_device_code(req, &call).await,
-        REFRESH_TOKEN_GRANT => by_refresh_token(req, &call).await,
-        _ => {
+    let call = match client_call(&req, payload).await {
+        Ok(call) => call,
+        Err(response) => return response,
+    };
+    let Some(delegation) = call.delegation() else { return error::not_found() };
+    match call.form.one("grant_type") {
+        Some(DEVICE_CODE_GRANT) => by_device_code(&req, &call, delegation).await,
+        Some(REFRESH_TOKEN_GRANT) => by_refresh_token(&req, &call, delegation).await,
+        Some(_) => {
             let text = format!("grant_type must be {DEVICE_CODE_GRANT} or {REFRESH_TOKEN_GRANT}");
-            Ok(error::oauth_error(ErrorCode::UnsupportedGrantType, &text))
+            error::oauth_error(ErrorCode::UnsupportedGrantType, &text)
         }
+        None => missing("grant_type"),
     }
 }
 
-async fn by_device_code(req: &HttpRequest, call: &ClientCall) -> Result<HttpResponse, HttpResponse> {
-    let code = call.required("device_code")?;
-    let polled = poll_token(app(req), &call.hosted, call.delegation()?, &call.caller, code, &request_id(req)).await;
-    Ok(match polled {
+async fn by_device_code(req: &HttpRequest, call: &ClientCall, delegation: &Delegation) -> HttpResponse {
+    let Some(code) = call.form.one("device_code") else { return missing("device_code") };
+    match poll_token(app(req), &call.hosted, delegation, &call.caller, code, &request_id(req)).await {
         Ok(Polled::Tokens(issued)) => tokens(&issued),
         Ok(Polled::InvalidGrant) => {
             let text = "device_code is unknown here, already redeemed, or what it was approved for has ended";
@@ -48,14 +49,13 @@ async fn by_device_code(req: &HttpRequest, call: &ClientCall) -> Result<HttpResp
             error::oauth_error(ErrorCode::ExpiredToken, "device_code has expired; start a new device authorization")
         }
         Err(fault) => error::oauth_fault(&fault),
-    })
+    }
 }
 
-async fn by_refresh_token(req: &HttpRequest, call: &ClientCall) -> Result<HttpResponse, HttpResponse> {
-    let token = call.required("refresh_token")?;
-    let (delegation, scope) = (call.delegation()?, call.form.one("scope"));
-    let refreshed = refresh(app(req), &call.hosted, delegation, &call.caller, token, scope, &request_id(req)).await;
-    Ok(match refreshed {
+async fn by_refresh_token(req: &HttpRequest, call: &ClientCall, delegation: &Delegation) -> HttpResponse {
+    let Some(token) = call.form.one("refresh_token") else { return missing("refresh_token") };
+    let scope = call.form.one("scope");
+    match refresh(app(req), &call.hosted, delegation, &call.caller, token, scope, &request_id(req)).await {
         Ok(Refreshed::Tokens(issued)) => tokens(&issued),
         Ok(Refreshed::InvalidGrant) => {
             let text = "refresh_token is unknown here, already used or revoked, or its grant has ended";
@@ -65,7 +65,7 @@ async fn by_refresh_token(req: &HttpRequest, call: &ClientCall) -> Result<HttpRe
             error::oauth_error(ErrorCode::InvalidScope, "scope must be within what the grant allows now")
         }
         Err(fault) => error::oauth_fault(&fault),
-    })
+    }
 }
 
 fn tokens(issued: &IssuedTokens) -> HttpResponse {

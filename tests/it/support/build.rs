@@ -248,6 +248,7 @@ impl Build {
             shown: shown(device, grant),
             language: "en".to_owned(),
             sign_in: record(brand_user),
+            sealed_user_code: "sealed".to_owned(),
             grant: grant.map(|grant| (grant.id.clone(), grant.version)),
             created_at: NOW,
             expires_at: after(600),
