@@ -17,6 +17,7 @@ pub mod app;
 pub mod clock;
 pub mod config;
 pub mod crypto;
+pub mod demo;
 pub mod directory;
 pub mod domain;
 pub mod entropy;
