@@ -1,3 +1,7 @@
 //! The `assent` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    assent::cli::main()
+}

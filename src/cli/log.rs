@@ -1,0 +1,20 @@
+//! Logs, on standard error.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+use super::failure::Failure;
+
+/// Logs as text, for people, what `filter` lets pass.
+pub(super) fn text(filter: &str) -> Result<(), Failure> {
+    let log = tracing_subscriber::fmt().with_env_filter(parsed(filter)?).with_writer(io::stderr).with_ansi(false);
+    log.try_init().map_err(|error| Failure::Said(format!("the log cannot start: {error}")))
+}
+
+/// Refuses a filter that cannot be read, by the name of its key.
+fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
+    EnvFilter::try_new(filter).map_err(|error| {
+        Failure::Said(format!("configuration: log: {error}; expected a filter such as info or info,sqlx=debug"))
+    })
+}

@@ -1,0 +1,110 @@
+//! The command line: one file per subcommand.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage. Secrets
+//! are neither arguments nor output: they come from files and the environment, and stay there.
+
+mod apply;
+mod check;
+mod failure;
+mod grant;
+mod input;
+mod log;
+mod migrate;
+mod pages;
+mod receipt;
+mod token;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::app::App;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::domain::audit::{Actor, RequestId};
+use crate::entropy::Entropy;
+use failure::Failure;
+
+/// OAuth 2.0 device-code authorization server for PACT Delegated, with its Identity-profile A2A front end.
+#[derive(Debug, Parser)]
+#[command(name = "assent", version, about)]
+struct Arguments {
+    /// The configuration; `ASSENT_*` variables override it.
+    #[arg(long, global = true, default_value = "assent.toml", value_name = "FILE")]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say in plain words what is wrong with the configuration.
+    Check,
+    /// Bring the database's schema up to date.
+    Migrate,
+    /// Create or change the Brands and personal agents that a file names, in one transaction.
+    Apply(apply::Arguments),
+    /// List, show and revoke grants.
+    #[command(subcommand)]
+    Grant(grant::Command),
+    /// Verify receipts, offline.
+    #[command(subcommand)]
+    Receipt(receipt::Command),
+    /// Make keys and JWTs of a personal agent, for testing.
+    #[command(subcommand)]
+    Token(token::Command),
+    /// Write every page in every state as static HTML.
+    Pages(pages::Arguments),
+}
+
+/// Runs the program with the arguments of its process.
+pub fn main() -> ExitCode {
+    // Wrong usage ends the process here, with 2.
+    let arguments = Arguments::parse();
+    match run(arguments, &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has read enough, as `head` does.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("assent: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result<(), Failure> {
+    match command {
+        Command::Check => check::run(&config, out),
+        Command::Migrate => migrate::run(&config, out),
+        Command::Apply(arguments) => apply::run(&config, &arguments, out),
+        Command::Grant(command) => grant::run(&config, command, out),
+        Command::Receipt(command) => receipt::run(command, out),
+        Command::Token(command) => token::run(command, out),
+        Command::Pages(arguments) => pages::run(&arguments, out),
+    }
+}
+
+/// Runs `work` to its end on this thread.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Runtime)?;
+    runtime.block_on(work)
+}
+
+/// Opens what `config` names, does `work` with it and closes it.
+fn with_app(config: &Path, work: impl AsyncFnOnce(&App) -> Result<(), Failure>) -> Result<(), Failure> {
+    let config = Config::load(config)?;
+    log::text(&config.log)?;
+    block_on(async {
+        let app = App::open(config, Clock::system(), Entropy::operating_system()).await?;
+        let done = work(&app).await;
+        app.store.close().await;
+        done
+    })
+}
+
+/// Who stands in the audit log for what is done here, and in the course of what.
+fn command_line(app: &App) -> (Actor, RequestId) {
+    (Actor::Administrator("command line".to_owned()), RequestId(app.entropy.uuid().to_string()))
+}
