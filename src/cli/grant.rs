@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::failure::Failure;
 use super::{command_line, with_app};
@@ -77,7 +77,8 @@ pub(super) fn run(config: &Path, command: Command, out: &mut impl Write) -> Resu
                 let live_at = live.then_some(now);
                 let filter = GrantFilter { brand, brand_user: user, issuer: personal_agent, live_at };
                 for grant in grants::list(app, &filter).await? {
-                    let line = if json { as_json(&grant, now).to_string() } else { as_line(&grant, now) };
+                    let line =
+                        if json { Value::Object(as_json(&grant, now)).to_string() } else { as_line(&grant, now) };
                     writeln!(out, "{line}")?;
                 }
             }
@@ -85,10 +86,10 @@ pub(super) fn run(config: &Path, command: Command, out: &mut impl Write) -> Resu
                 let Some((grant, receipts)) = grants::show(app, &id).await? else { return Err(unknown(&id)) };
                 let mut shown = as_json(&grant, now);
                 if json {
-                    shown["receipts"] = json!(receipts);
-                    writeln!(out, "{shown}")?;
+                    shown.insert("receipts".to_owned(), receipts.into());
+                    writeln!(out, "{}", Value::Object(shown))?;
                 } else {
-                    for (name, value) in shown.as_object().into_iter().flatten() {
+                    for (name, value) in shown {
                         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                         writeln!(out, "{name:<14} {value}")?;
                     }
@@ -128,26 +129,26 @@ fn state(grant: &Grant, now: Timestamp) -> &'static str {
     }
 }
 
-fn as_json(grant: &Grant, now: Timestamp) -> Value {
+fn as_json(grant: &Grant, now: Timestamp) -> Map<String, Value> {
     let scopes: Vec<_> = grant.scopes.iter().collect();
-    let mut shown = json!({
-        "grantId": grant.id,
-        "state": state(grant, now),
-        "brandId": grant.brand,
-        "user": grant.brand_user,
-        "personalAgent": grant.caller.issuer,
-        "sub": grant.caller.sub,
-        "scopes": scopes,
-        "createdAt": grant.created_at.to_rfc3339(),
-        "decidedAt": grant.decided_at.to_rfc3339(),
-        "expiresAt": grant.expires_at.to_rfc3339(),
-    });
+    let mut shown = Map::new();
+    let mut show = |name: &str, value: Value| shown.insert(name.to_owned(), value);
+    show("grantId", json!(grant.id));
+    show("state", json!(state(grant, now)));
+    show("brandId", json!(grant.brand));
+    show("user", json!(grant.brand_user));
+    show("personalAgent", json!(grant.caller.issuer));
+    show("sub", json!(grant.caller.sub));
+    show("scopes", json!(scopes));
+    show("createdAt", json!(grant.created_at.to_rfc3339()));
+    show("decidedAt", json!(grant.decided_at.to_rfc3339()));
+    show("expiresAt", json!(grant.expires_at.to_rfc3339()));
     if let Some(at) = grant.last_used_at {
-        shown["lastUsedAt"] = json!(at.to_rfc3339());
+        show("lastUsedAt", json!(at.to_rfc3339()));
     }
     if let GrantState::Ended { at, by } = grant.state {
-        shown["endedAt"] = json!(at.to_rfc3339());
-        shown["endedBy"] = json!(by.to_string());
+        show("endedAt", json!(at.to_rfc3339()));
+        show("endedBy", json!(by.to_string()));
     }
     shown
 }
