@@ -73,7 +73,7 @@ impl Card {
                 .as_object()
                 .is_some_and(|schemes| schemes.len() == 1 && schemes.contains_key("paJwt"))
         };
-        let requirements = card["securityRequirements"].as_array();
+        let requirements = card.get("securityRequirements").and_then(Value::as_array);
         ensure(requirements.is_some_and(|all| all.iter().any(alone)), || {
             "the card has no security requirement of the personal-agent JWT alone (PACT §5.1)".to_owned()
         })?;
@@ -134,7 +134,7 @@ impl Offered {
             device_code: Secret::new(text(&offered, "/device_code")?.to_owned()),
             user_code: text(&offered, "/user_code")?.to_owned(),
             link: address(&offered, "/verification_uri_complete")?,
-            interval: offered["interval"].as_u64().unwrap_or(5),
+            interval: offered.get("interval").and_then(Value::as_u64).unwrap_or(5),
         })
     }
 }

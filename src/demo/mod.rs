@@ -9,6 +9,7 @@ mod form;
 mod listener;
 mod narration;
 mod personal_agent;
+mod places;
 mod provider;
 mod shop_agent;
 mod stage;
@@ -127,4 +128,14 @@ async fn perform(stage: &Stage, wire: &mut Wire, user: &mut User) -> Result<(), 
         std::future::pending::<()>().await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn every_step_holds_when_the_demo_plays_the_user() {
+        run(DemoOptions { headless: true }).await.unwrap();
+    }
 }
