@@ -26,6 +26,9 @@ pub(super) enum Failure {
     Output(#[from] io::Error),
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
+    /// A listener, named by its key.
+    #[error("{0}")]
+    Server(io::Error),
     #[error("the runtime cannot start: {0}")]
     Runtime(io::Error),
     /// Anything else, in whole words.

@@ -12,6 +12,7 @@ mod log;
 mod migrate;
 mod pages;
 mod receipt;
+mod serve;
 mod token;
 
 use std::io::{self, Write};
@@ -40,6 +41,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve until SIGTERM or SIGINT, then finish what is in flight.
+    Serve,
     /// Say in plain words what is wrong with the configuration.
     Check,
     /// Bring the database's schema up to date.
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
 
 fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result<(), Failure> {
     match command {
+        Command::Serve => serve::run(&config),
         Command::Check => check::run(&config, out),
         Command::Migrate => migrate::run(&config, out),
         Command::Apply(arguments) => apply::run(&config, &arguments, out),
