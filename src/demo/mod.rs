@@ -119,11 +119,10 @@ async fn perform(stage: &Stage, wire: &mut Wire, user: &mut User) -> Result<(), 
     if matches!(user, User::Present) {
         wire.narration.say(&format!(
             "Everything stays up until you press Ctrl-C. To see and revoke what you allowed, open {}/login?return_to={} \
-             in your browser. The configuration is {}; the console listens at {}.",
+             in your browser. The other commands take the configuration {}.",
             stage.shop.login_origin,
             stage.shop.grants_url,
             stage.config_file().display(),
-            stage.admin_url,
         ));
         std::future::pending::<()>().await;
     }

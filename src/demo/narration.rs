@@ -13,6 +13,9 @@ use crate::protocol::json;
 /// Characters of a line of prose.
 const WIDTH: usize = 100;
 
+/// Characters of a line of JSON, where its values allow it.
+const JSON_WIDTH: usize = 80;
+
 /// How much of a secret is shown; its kind can be told from that, and nothing done with it.
 const SHOWN: usize = 12;
 
@@ -34,12 +37,14 @@ pub(super) struct Narration {
     out: Box<dyn Write + Send>,
     number: usize,
     title: String,
+    /// Whether the line before is one of a list of things that hold.
+    in_list: bool,
 }
 
 impl Narration {
     /// Tells to `out`. What cannot be written is lost: a closed terminal is no reason to leave a step half done.
     pub(super) const fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, number: 0, title: String::new() }
+        Self { out, number: 0, title: String::new(), in_list: false }
     }
 
     /// The step that is being told: its number, from 1, and its heading.
@@ -74,7 +79,11 @@ impl Narration {
 
     /// Something that was checked and holds.
     pub(super) fn holds(&mut self, what: &str) {
+        if !self.in_list {
+            self.line("");
+        }
         self.line(&format!("  ✓ {what}"));
+        self.in_list = true;
     }
 
     /// Something to act on: a link to open, on a line of its own so that it can be copied.
@@ -93,31 +102,31 @@ impl Narration {
         self.line(&format!("\n  ← {}", response.status));
         self.headers(&response.headers, &RESPONSE_HEADERS);
         self.body(response.header("content-type"), &response.body);
-        self.line("");
     }
 
     /// A request that somebody else made, seen where it arrived.
     pub(super) fn arrived(&mut self, why: &str, url: &str, headers: &[(String, String)], body: &[u8]) {
+        self.line("");
         self.say(why);
         self.line(&format!("\n  ⇢ POST {url}"));
         self.headers(headers, &REQUEST_HEADERS);
         self.body(Some("application/json"), body);
-        self.line("");
     }
 
     /// What a signed token says. Its payload is no secret; only the signature makes it one.
     pub(super) fn claims(&mut self, what: &str, jws: &str) {
         let mut segments = jws.split('.').map(|segment| BASE64_URL_SAFE_NO_PAD.decode(segment).unwrap_or_default());
         let (header, payload) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
-        self.line(&format!("  {what} says:"));
+        self.line(&format!("\n  {what} says:"));
         self.body(Some("application/json"), &header);
         self.body(Some("application/json"), &payload);
-        self.line("");
     }
 
     fn headers(&mut self, headers: &[(String, String)], that_matter: &[&str]) {
-        for (name, value) in headers.iter().filter(|(name, _)| that_matter.contains(&name.as_str())) {
-            self.line(&format!("    {name}: {}", shortened_header(name, value)));
+        for matters in that_matter {
+            for (name, value) in headers.iter().filter(|(name, _)| name == matters) {
+                self.line(&format!("    {name}: {}", shortened_header(name, value)));
+            }
         }
     }
 
@@ -128,7 +137,7 @@ impl Narration {
             "application/x-www-form-urlencoded" => form(body),
             "text/html" => page(&String::from_utf8_lossy(body)),
             _ => match json::parse(body) {
-                Ok(value) => serde_json::to_string_pretty(&shortened_json("", value)).unwrap_or_default(),
+                Ok(value) => set_out(&shortened_json("", value), 0, true),
                 Err(_) => format!("({} bytes)", body.len()),
             },
         };
@@ -139,6 +148,7 @@ impl Narration {
     }
 
     fn line(&mut self, text: &str) {
+        self.in_list = false;
         let _ = writeln!(self.out, "{text}");
     }
 }
@@ -181,6 +191,39 @@ fn shortened_json(name: &str, value: Value) -> Value {
             })
             .collect(),
         other => other,
+    }
+}
+
+/// JSON over several lines where one would be too long; the outermost object always, so that its members stand out.
+fn set_out(value: &Value, indent: usize, outermost: bool) -> String {
+    let inline = inline(value);
+    if !outermost && indent + inline.chars().count() <= JSON_WIDTH {
+        return inline;
+    }
+    let (open, items, close): (_, Vec<String>, _) = match value {
+        Value::Array(items) => ('[', items.iter().map(|item| set_out(item, indent + 2, false)).collect(), ']'),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                let name = Value::from(name.as_str()).to_string();
+                format!("{name}: {}", set_out(value, indent + 4 + name.chars().count(), false))
+            };
+            ('{', members.iter().map(member).collect(), '}')
+        }
+        _ => return inline,
+    };
+    let items: Vec<String> = items.iter().map(|item| format!("  {}", item.replace('\n', "\n  "))).collect();
+    if items.is_empty() { inline } else { format!("{open}\n{}\n{close}", items.join(",\n")) }
+}
+
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) if !members.is_empty() => {
+            let member =
+                |(name, value): (&String, &Value)| format!("{}: {}", Value::from(name.as_str()), inline(value));
+            format!("{{ {} }}", members.iter().map(member).collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
     }
 }
 
@@ -261,6 +304,21 @@ mod tests {
             text.contains("  ← 200\n    content-type: application/json\n\n    {\n      \"name\": \"Example Shop\"\n")
         );
         assert!(!text.contains("accept"));
+    }
+
+    #[test]
+    fn json_is_set_out_where_a_line_would_be_too_long_and_stays_the_same_json() {
+        let long = "x".repeat(70);
+        let text =
+            format!(r#"{{"a":[],"b":{{"c":[1,"two",null]}},"d":{{"long":"{long}","e":{{}}}},"f":["{long}","\\n"]}}"#);
+        let value = json::parse(text.as_bytes()).unwrap();
+        let shown = set_out(&value, 0, true);
+        assert!(
+            shown.starts_with("{\n  \"a\": [],\n  \"b\": { \"c\": [1, \"two\", null] },\n  \"d\": {\n    \"long\""),
+            "{shown}"
+        );
+        assert_eq!(json::parse(shown.as_bytes()).unwrap(), value);
+        assert_eq!(set_out(&json::parse(b"{}").unwrap(), 0, true), "{}");
     }
 
     #[test]

@@ -42,8 +42,6 @@ pub(super) struct Stage {
     pub(super) shop_agent: web::Data<ShopAgent>,
     /// How the parties outside the server call it.
     pub(super) outbound: Outbound,
-    /// Where the console is.
-    pub(super) admin_url: String,
     directory: Directory,
     provider: Provider,
     listeners: Vec<ServerHandle>,
@@ -154,8 +152,7 @@ impl Stage {
         // Held until now, so that nothing else on this machine took them meanwhile.
         drop((public, admin));
         let provider = Provider::start(Config::from_toml(&config)?, &apply, clock, entropy).await?;
-        let admin_url = format!("http://127.0.0.1:{admin_port}");
-        Ok(Self { shop, airline, personal_agent, shop_agent, outbound, admin_url, directory, provider, listeners })
+        Ok(Self { shop, airline, personal_agent, shop_agent, outbound, directory, provider, listeners })
     }
 
     /// The configuration, for the other commands to be tried with.

@@ -97,10 +97,13 @@ impl Browser {
         for id in untick {
             ensure(shown.iter().any(|shown| shown == id), || format!("the consent page does not show {id}"))?;
         }
-        let left_out = if untick.is_empty() { String::new() } else { format!(", without {}", untick.join(" and ")) };
+        let choice = match untick {
+            [] => "leaves all of them ticked and allows".to_owned(),
+            ids => format!("unticks {} and allows the rest", ids.join(" and ")),
+        };
         let why = format!(
-            "The consent page shows {} as checkboxes. The User allows{left_out}. The hidden `session` ties the \
-             decision to what was shown. 303 back to the Brand.",
+            "The consent page shows {} as checkboxes. The User {choice}. The hidden `session` ties the \
+             decision to what was shown. The answer is a 303 back to the Brand.",
             shown.join(", ")
         );
         let entries = form.entries(Some(("decision", "allow")), untick);

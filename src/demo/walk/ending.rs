@@ -12,7 +12,8 @@ impl Walk<'_> {
         self.verify_offline(shop, receipt)?;
         self.try_another_brand(&issued).await?;
         let issued = self.replay_refresh(shop, issued).await?;
-        if self.is_played() {
+        let played = self.is_played();
+        if played {
             self.disconnect(shop, &issued).await?;
         }
         let narration = &mut self.wire.narration;
@@ -20,7 +21,9 @@ impl Walk<'_> {
             .step("That is all", "The User's account was used by an agent that never saw a password or a session.");
         narration.holds("the User decided, scope by scope, at the Brand and the Provider");
         narration.holds("every deed is on a receipt that anybody with the Brand's public keys can verify");
-        narration.holds("ending the grant ends everything that came of it, at once");
+        if played {
+            narration.holds("ending the grant ended everything that came of it, at once");
+        }
         Ok(())
     }
 
