@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_card_is_read_as_the_provider_writes_it() {
-        use crate::domain::brand::Addresses;
+        use crate::domain::addresses::Addresses;
         use crate::domain::samples;
         use crate::protocol::card::AgentCard;
         let brand = samples::brand();

@@ -181,7 +181,8 @@ mod tests {
     use crate::config::Config;
     use crate::crypto::jwks::KeySet;
     use crate::demo::stage::new_signer;
-    use crate::domain::brand::{Addresses, Agent, Brand, Delegation, Profile, Skill};
+    use crate::domain::addresses::Addresses;
+    use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
     use crate::domain::id::BrandId;
 
     const PORTS: Ports =
