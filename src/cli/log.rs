@@ -22,6 +22,6 @@ pub(super) fn json(filter: &str) -> Result<(), Failure> {
 /// Refuses a filter that cannot be read, by the name of its key.
 fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
     EnvFilter::try_new(filter).map_err(|error| {
-        Failure::Said(format!("configuration: log: {error}; expected a filter such as info or info,sqlx=debug"))
+        Failure::Said(format!("configuration: log: {error}; expected a filter such as info or info,assent=debug"))
     })
 }

@@ -46,10 +46,10 @@ impl std::fmt::Debug for MasterKey {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMasterKey {
     /// Not base64.
-    #[error("the master key is not base64; make one with `openssl rand -base64 32`")]
+    #[error("the master key is not base64; make one with `head -c 32 /dev/urandom | base64`")]
     Encoding,
     /// Not 32 bytes.
-    #[error("the master key has {0} bytes, expected 32; make one with `openssl rand -base64 32`")]
+    #[error("the master key has {0} bytes, expected 32; make one with `head -c 32 /dev/urandom | base64`")]
     Length(usize),
     /// The keys could not be derived.
     #[error(transparent)]

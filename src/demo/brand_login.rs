@@ -31,8 +31,6 @@ pub(super) struct BrandLogin {
     pub(super) origin: String,
     /// The Provider's consent page of this Brand, which is also the assertions' `aud`.
     pub(super) consent_url: String,
-    /// The Provider's page of this Brand's grants.
-    pub(super) grants_url: String,
     /// The User who is at the browser.
     pub(super) user: LoginUser,
     /// Signs the assertions.
@@ -54,22 +52,12 @@ pub(super) struct LoginUser {
     pub(super) email: &'static str,
 }
 
-/// What a sign-in is for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Purpose {
-    /// To decide about the request that has this code.
-    Consent(UserCode),
-    /// To see and revoke what was allowed.
-    Grants,
-}
-
 #[derive(Serialize)]
 struct AssertionClaims<'a> {
     iss: &'a str,
     aud: &'a str,
     sub: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user_code: Option<String>,
+    user_code: String,
     jti: String,
     iat: i64,
     exp: i64,
@@ -79,22 +67,10 @@ struct AssertionClaims<'a> {
 }
 
 impl BrandLogin {
-    /// What the link to the login asks for. Of `return_to` only the code is taken, wherever the rest of it leads.
-    pub(super) fn purpose(&self, return_to: Option<&str>) -> Option<Purpose> {
-        let return_to = return_to?;
-        if return_to == self.grants_url {
-            return Some(Purpose::Grants);
-        }
-        let url = Url::parse(return_to).ok()?;
-        let (_, code) = url.query_pairs().find(|(name, _)| name == "user_code")?;
-        UserCode::parse(&code).map(Purpose::Consent)
-    }
-
     /// The page that says who signs in, with the button to do so. Without a code it asks for one.
-    pub(super) fn login_page(&self, purpose: Option<&Purpose>) -> String {
-        let fields = match purpose {
-            Some(Purpose::Consent(code)) => format!(r#"<input type="hidden" name="user_code" value="{code}">"#),
-            Some(Purpose::Grants) => r#"<input type="hidden" name="grants" value="1">"#.to_owned(),
+    pub(super) fn login_page(&self, code: Option<&UserCode>) -> String {
+        let fields = match code {
+            Some(code) => format!(r#"<input type="hidden" name="user_code" value="{code}">"#),
             None => concat!(
                 r#"<p><label for="code">The code that your agent shows</label></p>"#,
                 r#"<p><input type="text" id="code" name="user_code" autocomplete="off" autocapitalize="characters" required></p>"#
@@ -112,20 +88,16 @@ impl BrandLogin {
         self.page("Sign in", &body)
     }
 
-    /// The assertion that the User of this browser signed in, for this purpose and the Provider only.
-    pub(super) fn assertion(&self, purpose: &Purpose) -> Result<String, CryptoFailure> {
+    /// The assertion that the User of this browser signed in, for this code and the Provider only.
+    pub(super) fn assertion(&self, code: &UserCode) -> Result<String, CryptoFailure> {
         let now = self.clock.now();
-        let (aud, user_code) = match purpose {
-            Purpose::Consent(code) => (&self.consent_url, Some(code.to_string())),
-            Purpose::Grants => (&self.grants_url, None),
-        };
         self.signer.sign_claims(
             "JWT",
             &AssertionClaims {
                 iss: &self.origin,
-                aud,
+                aud: &self.consent_url,
                 sub: self.user.id,
-                user_code,
+                user_code: code.to_string(),
                 jti: self.entropy.uuid().to_string(),
                 iat: now.seconds(),
                 exp: now.plus(LIFE).seconds(),
@@ -137,17 +109,13 @@ impl BrandLogin {
     }
 
     /// The page that carries the assertion to the Provider by POST: by itself with script, by its button without.
-    pub(super) fn handover_page(&self, purpose: &Purpose) -> Result<String, CryptoFailure> {
-        let assertion = self.assertion(purpose)?;
-        let target = match purpose {
-            Purpose::Consent(_) => &self.consent_url,
-            Purpose::Grants => &self.grants_url,
-        };
+    pub(super) fn handover_page(&self, code: &UserCode) -> Result<String, CryptoFailure> {
+        let assertion = self.assertion(code)?;
         let body = format!(
             r#"<h1>You are signed in</h1>
 <form method="post" action="{}"><input type="hidden" name="assertion" value="{}"><p><button type="submit">Continue</button></p></form>
 <script>document.forms[0].submit()</script>"#,
-            escaped(target),
+            escaped(&self.consent_url),
             escaped(&assertion),
         );
         Ok(self.page("Signed in", &body))
@@ -161,12 +129,8 @@ impl BrandLogin {
             "denied" => "Nothing was allowed.".to_owned(),
             _ => "Welcome back.".to_owned(),
         };
-        let agents = format!("{}/login?return_to={}", self.origin, encoded(&self.grants_url));
-        let body = format!(
-            r#"<h1>{}</h1><p>{outcome} You can go back to your agent.</p><p><a href="{}">Your agents</a></p>"#,
-            escaped(self.name),
-            escaped(&agents)
-        );
+        let name = escaped(self.name);
+        let body = format!("<h1>{name}</h1><p>{outcome} You can go back to your agent.</p>");
         self.page("Connected", &body)
     }
 
@@ -206,10 +170,6 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-fn encoded(text: &str) -> String {
-    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
-}
-
 /// The first value of `name` among form or query pairs.
 fn value(pairs: &str, name: &str) -> Option<String> {
     url::form_urlencoded::parse(pairs.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
@@ -233,7 +193,14 @@ fn html(page: String) -> HttpResponse {
 
 async fn ask(login: web::Data<BrandLogin>, request: HttpRequest) -> HttpResponse {
     let return_to = value(request.query_string(), "return_to");
-    html(login.login_page(login.purpose(return_to.as_deref()).as_ref()))
+    html(login.login_page(return_to.as_deref().and_then(code_in).as_ref()))
+}
+
+/// The user code in `return_to`: all that is taken of it, wherever the rest leads.
+pub(super) fn code_in(return_to: &str) -> Option<UserCode> {
+    let url = Url::parse(return_to).ok()?;
+    let (_, code) = url.query_pairs().find(|(name, _)| name == "user_code")?;
+    UserCode::parse(&code)
 }
 
 async fn sign_in(login: web::Data<BrandLogin>, request: HttpRequest, body: String) -> HttpResponse {
@@ -241,13 +208,10 @@ async fn sign_in(login: web::Data<BrandLogin>, request: HttpRequest, body: Strin
     if origin.is_some_and(|origin| origin != login.origin.as_bytes()) {
         return HttpResponse::Forbidden().body("This form was not sent from the login's own page.");
     }
-    let code = value(&body, "user_code").and_then(|code| UserCode::parse(&code));
-    let purpose = match (code, value(&body, "grants")) {
-        (Some(code), _) => Purpose::Consent(code),
-        (None, Some(_)) => Purpose::Grants,
-        (None, None) => return HttpResponse::BadRequest().body("That is not a code: eight letters, as XXXX-XXXX."),
+    let Some(code) = value(&body, "user_code").and_then(|code| UserCode::parse(&code)) else {
+        return HttpResponse::BadRequest().body("That is not a code: eight letters, as XXXX-XXXX.");
     };
-    match login.handover_page(&purpose) {
+    match login.handover_page(&code) {
         Ok(page) => html(page),
         Err(failure) => HttpResponse::InternalServerError().body(failure.to_string()),
     }
@@ -277,7 +241,6 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
     const CONSENT: &str = "http://auth.shop.localhost:4000/consent";
-    const GRANTS: &str = "http://auth.shop.localhost:4000/grants";
     const CODE: &str = "WDJB-MJHT";
 
     fn login() -> BrandLogin {
@@ -286,7 +249,6 @@ mod tests {
             color: "#1f5f4a",
             origin: "http://shop.localhost:4001".to_owned(),
             consent_url: CONSENT.to_owned(),
-            grants_url: GRANTS.to_owned(),
             user: LoginUser { id: "jane-4471", name: "Jane \"J\" Doe", email: "jane@example.com" },
             signer: new_signer("shop-login-1").unwrap(),
             clock: Clock::manual(NOW),
@@ -307,14 +269,14 @@ mod tests {
             format!("{CONSENT}.attacker.example?user_code={CODE}&user_code=BBBB-BBBB"),
             format!("javascript:alert(1)?user_code={CODE}"),
         ] {
-            let purpose = login.purpose(Some(&return_to)).unwrap();
-            assert_eq!(purpose, Purpose::Consent(code()), "{return_to}");
-            let page = login.handover_page(&purpose).unwrap();
+            let found = code_in(&return_to).unwrap();
+            assert_eq!(found, code(), "{return_to}");
+            let page = login.handover_page(&found).unwrap();
             assert_eq!(Form::first(&page).unwrap().action, CONSENT);
-            assert!(!page.contains("attacker") && !login.login_page(Some(&purpose)).contains("attacker"));
+            assert!(!page.contains("attacker") && !login.login_page(Some(&found)).contains("attacker"));
         }
-        for return_to in ["https://attacker.example/grants", &format!("{GRANTS}/"), &format!("{GRANTS}?x=1"), "", "x"] {
-            assert_eq!(login.purpose(Some(return_to)), None, "{return_to}");
+        for return_to in ["https://attacker.example/", CONSENT, "", "x"] {
+            assert_eq!(code_in(return_to), None, "{return_to}");
         }
     }
 
@@ -322,7 +284,7 @@ mod tests {
     fn the_assertion_is_one_that_the_provider_accepts() {
         let login = login();
         let keys = KeySet::parse(login.jwks().as_bytes()).unwrap();
-        let page = login.handover_page(&Purpose::Consent(code())).unwrap();
+        let page = login.handover_page(&code()).unwrap();
         let form = Form::first(&page).unwrap();
         assert_eq!(form.fields.iter().filter(|field| !field.name.is_empty()).count(), 1);
         let expected = Expected { issuer: "http://shop.localhost:4001", audience: CONSENT };
@@ -330,25 +292,14 @@ mod tests {
         assert_eq!((read.sub.as_str(), &read.user_code), ("jane-4471", &code()));
         assert_eq!(read.name.as_deref(), Some("Jane \"J\" Doe"));
         assert_eq!(read.expires_at, NOW.plus(LIFE));
-        let again = login.assertion(&Purpose::Consent(code())).unwrap();
+        let again = login.assertion(&code()).unwrap();
         assert_ne!(assertion::verify(&again, &keys, &expected, NOW).unwrap().jti, read.jti);
-    }
-
-    #[test]
-    fn a_sign_in_to_the_grants_page_has_no_code_and_is_for_that_page() {
-        let login = login();
-        let keys = KeySet::parse(login.jwks().as_bytes()).unwrap();
-        let purpose = login.purpose(Some(GRANTS)).unwrap();
-        let form = Form::first(&login.handover_page(&purpose).unwrap()).unwrap();
-        assert_eq!(form.action, GRANTS);
-        let expected = Expected { issuer: "http://shop.localhost:4001", audience: GRANTS };
-        assert!(assertion::verify_for_grants(form.value("assertion").unwrap(), &keys, &expected, NOW).is_ok());
     }
 
     #[test]
     fn what_is_shown_is_escaped() {
         let login = login();
-        let page = login.login_page(Some(&Purpose::Consent(code())));
+        let page = login.login_page(Some(&code()));
         assert!(page.contains("Example &lt;Shop&gt;") && page.contains("Jane &quot;J&quot; Doe"));
         assert_eq!(Form::first(&page).unwrap().value("user_code"), Some(CODE));
         let page = login.return_page("approved", "<script>alert(1)</script>");
@@ -388,7 +339,8 @@ mod tests {
     async fn the_link_shows_who_signs_in_and_a_button() {
         let app = actix_web::App::new().app_data(web::Data::new(login())).configure(routes);
         let app = test::init_service(app).await;
-        let link = format!("/login?return_to={}", encoded(&format!("{CONSENT}?user_code={CODE}")));
+        let return_to = format!("{CONSENT}?user_code={CODE}").replace('?', "%3F").replace('=', "%3D");
+        let link = format!("/login?return_to={return_to}");
         let page = test::call_and_read_body(&app, TestRequest::get().uri(&link).to_request()).await;
         let page = String::from_utf8(page.to_vec()).unwrap();
         assert!(page.contains("jane@example.com") && page.contains("<button type=\"submit\">Sign in</button>"));

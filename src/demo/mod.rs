@@ -118,10 +118,8 @@ async fn perform(stage: &Stage, wire: &mut Wire, user: &mut User) -> Result<(), 
     walk::walk(stage, wire, user).await?;
     if matches!(user, User::Present) {
         wire.narration.say(&format!(
-            "Everything stays up until you press Ctrl-C. To see and revoke what you allowed, open {}/login?return_to={} \
-             in your browser. The other commands take the configuration {}.",
-            stage.shop.login_origin,
-            stage.shop.grants_url,
+            "Everything stays up until you press Ctrl-C. The other commands take the configuration {}: \
+             `assent --config … grant list` shows what you allowed, `grant revoke` takes it back.",
             stage.config_file().display(),
         ));
         std::future::pending::<()>().await;

@@ -20,14 +20,12 @@ pub(super) struct Place {
     pub(super) login_origin: String,
     /// Where the browser goes after the decision.
     pub(super) return_url: String,
-    /// The page of the User's grants.
-    pub(super) grants_url: String,
 }
 
 impl Place {
     fn new(interface_url: String, issuer: String, login_origin: String) -> Self {
-        let (return_url, grants_url) = (format!("{login_origin}/connected"), format!("{issuer}/grants"));
-        Self { interface_url, issuer, login_origin, return_url, grants_url }
+        let return_url = format!("{login_origin}/connected");
+        Self { interface_url, issuer, login_origin, return_url }
     }
 
     /// Where its card is (PACT §2.1).

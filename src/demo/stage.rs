@@ -183,7 +183,6 @@ fn login(
         color,
         origin: place.login_origin.clone(),
         consent_url: format!("{}/consent", place.issuer),
-        grants_url: place.grants_url.clone(),
         user: JANE,
         signer: new_signer(kid)?,
         clock: clock.clone(),

@@ -81,6 +81,8 @@ pub enum DeviceState {
     Redeemed {
         /// The grant they are of.
         grant: GrantId,
+        /// What the User allowed.
+        granted: ScopeSet,
         /// When.
         at: Timestamp,
     },
@@ -249,7 +251,10 @@ mod tests {
     fn denied_and_redeemed_codes_stay_so_for_good() {
         let later = NOW.plus(Duration::from_secs(86_400));
         assert_eq!(device(DeviceState::Denied { at: NOW }).poll(later), Poll::Denied);
-        assert_eq!(device(DeviceState::Redeemed { grant: grant_id(), at: NOW }).poll(later), Poll::Redeemed);
+        assert_eq!(
+            device(DeviceState::Redeemed { grant: grant_id(), granted: set("orders:read"), at: NOW }).poll(later),
+            Poll::Redeemed
+        );
     }
 
     #[test]

@@ -14,6 +14,7 @@ pub mod refresh;
 pub mod revoke;
 pub mod send_message;
 pub mod show_consent;
+pub mod show_decision;
 pub mod sign_in;
 pub mod start_device;
 mod step_up;

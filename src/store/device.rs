@@ -48,7 +48,7 @@ impl TryFrom<DeviceRow> for DeviceAuthorization {
             ("pending", None, None, None) => Some(DeviceState::Pending),
             ("approved", Some(at), Some(grant), Some(granted)) => Some(DeviceState::Approved { grant, granted, at }),
             ("denied", Some(at), None, None) => Some(DeviceState::Denied { at }),
-            ("redeemed", Some(at), Some(grant), Some(_)) => Some(DeviceState::Redeemed { grant, at }),
+            ("redeemed", Some(at), Some(grant), Some(granted)) => Some(DeviceState::Redeemed { grant, granted, at }),
             _ => None,
         };
         Ok(Self {

@@ -49,7 +49,7 @@ fn issuer(prefix: &str) -> Vec<Row> {
         at("/token").post(oauth::token),
         at("/revoke").post(oauth::revoke),
         at("/consent").get(consent::show).post(consent::sign_in),
-        at("/consent/decision").post(consent::decide),
+        at("/consent/decision").get(consent::show_decided).post(consent::decide),
     ]
 }
 

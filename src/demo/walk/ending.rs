@@ -102,7 +102,7 @@ impl Walk<'_> {
         self.wire.narration.step(
             "Disconnect",
             "Revoking any token of a grant ends the grant (RFC 7009): its tokens, its uncollected approvals and its \
-             conversations, on every node at once. The User can do the same at the Brand's /grants page.",
+             conversations, on every node at once.",
         );
         let why = "The User tells the personal agent to disconnect.";
         self.agent().revoke(self.wire, why, &shop.metadata, &issued.refresh_token).await?;

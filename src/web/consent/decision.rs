@@ -1,13 +1,14 @@
-//! `POST consent/decision`.
+//! `POST consent/decision`, and the closing page to which it leads.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use url::Url;
 
 use super::guard::is_from_own_page;
-use super::render::{Decided, Pages, accept_language};
+use super::render::{Decided, Pages, accept_language, personal_agent_name};
 use crate::domain::device::Button;
 use crate::domain::scope::{ScopeId, ScopeSet};
 use crate::flow::decide_consent::{DecisionOutcome, PostedDecision, decide_consent};
+use crate::flow::show_decision::{ShownDecision, show_decision};
 use crate::web::extract::strict_form::{FormProblem, read_form};
 use crate::web::pages::Problem;
 use crate::web::request::request_id;
@@ -42,15 +43,10 @@ pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         PostedDecision { session, button, ticked: &ticked, accept_language: accept_language(&req), request: &request };
     match decide_consent(app(&req), &hosted, &posted).await {
         Ok(DecisionOutcome::Done { client, granted, ended, lasts_until }) => {
-            let name = app(&req).directory.current().personal_agent(&client).map(|agent| agent.name.clone());
-            let personal_agent = name.unwrap_or_default();
-            pages.decided(&Decided {
-                client: &client,
-                personal_agent: &personal_agent,
-                granted: &granted,
-                ended,
-                lasts_until,
-            })
+            let personal_agent = personal_agent_name(&req, &client);
+            let decided =
+                Decided { client: &client, personal_agent: &personal_agent, granted: &granted, ended, lasts_until };
+            pages.decided(&decided, session)
         }
         Ok(DecisionOutcome::AlreadyDecided { allowed }) => pages.problem(Problem::AlreadyDecided { allowed }),
         Ok(DecisionOutcome::Expired) => pages.problem(Problem::Expired),
@@ -59,4 +55,21 @@ pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         Ok(DecisionOutcome::Changed(view)) => pages.consent(&view, true),
         Err(fault) => pages.fault(&fault),
     }
+}
+
+/// The end of a flow at a Brand without a `return_url`: what was decided, for who decided it.
+pub async fn show_decided(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
+    let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
+    let pages = Pages::new(&req, &hosted, delegation);
+    let session = url::form_urlencoded::parse(req.query_string().as_bytes()).find(|(name, _)| name == "session");
+    let Some((_, session)) = session else { return pages.problem(Problem::PageNotUsable) };
+    let (client, granted, ended, lasts_until) = match show_decision(app(&req), &hosted, &session).await {
+        Ok(ShownDecision::Approved { client, granted, lasts_until }) => (client, granted, false, lasts_until),
+        Ok(ShownDecision::Denied { client, ended }) => (client, ScopeSet::empty(), ended, app(&req).clock.now()),
+        Ok(ShownDecision::NotThere) => return pages.problem(Problem::PageNotUsable),
+        Err(fault) => return pages.fault(&fault),
+    };
+    let personal_agent = personal_agent_name(&req, &client);
+    pages.closing(&Decided { client: &client, personal_agent: &personal_agent, granted: &granted, ended, lasts_until })
 }

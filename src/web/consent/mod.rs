@@ -5,5 +5,5 @@ mod guard;
 mod open;
 mod render;
 
-pub use decision::decide;
+pub use decision::{decide, show_decided};
 pub use open::{show, sign_in};

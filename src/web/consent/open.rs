@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::render::{Decided, Pages, accept_language, see_other};
+use super::render::{Decided, Pages, accept_language, personal_agent_name, see_other};
 use crate::domain::user_code::UserCode;
 use crate::flow::show_consent::{Shown, show_consent};
 use crate::flow::sign_in::{PostedAssertion, SignInOutcome, sign_in as verify_and_spend};
@@ -40,8 +40,7 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         }
         Ok(SignInOutcome::Approved { client, granted, lasts_until, cookie }) => {
             let cookie = session_cookie(&hosted.brand.id, cookie.expose(), pages.is_https());
-            let name = app(&req).directory.current().personal_agent(&client).map(|agent| agent.name.clone());
-            let personal_agent = name.unwrap_or_default();
+            let personal_agent = personal_agent_name(&req, &client);
             let decided = Decided {
                 client: &client,
                 personal_agent: &personal_agent,
@@ -49,7 +48,7 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
                 ended: false,
                 lasts_until,
             };
-            with_cookie(pages.decided(&decided), &cookie)
+            with_cookie(pages.approved_without_page(&decided), &cookie)
         }
         Ok(SignInOutcome::NotVerified) => pages.problem(Problem::SignInNotVerified),
         Ok(SignInOutcome::CodeNotUsable) => pages.problem(Problem::CodeNotUsable),

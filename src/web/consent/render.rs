@@ -85,15 +85,24 @@ impl<'a> Pages<'a> {
         (language.texts().general.day)(at)
     }
 
-    /// After a decision: back to the Brand, or a closing page here.
-    pub(super) fn decided(&self, decided: &Decided<'_>) -> HttpResponse {
+    /// After a decision on the page with this `session`: back to the Brand, or to a closing page here.
+    pub(super) fn decided(&self, decided: &Decided<'_>, session: &str) -> HttpResponse {
+        match &self.delegation.return_url {
+            Some(url) => see_other(&return_address(url, decided)),
+            None => see_other(&format!("{}/decision?session={session}", self.hosted.addresses.consent_url())),
+        }
+    }
+
+    /// After an approval without a page: back to the Brand, or a closing page.
+    pub(super) fn approved_without_page(&self, decided: &Decided<'_>) -> HttpResponse {
         match &self.delegation.return_url {
             Some(url) => see_other(&return_address(url, decided)),
             None => self.closing(decided),
         }
     }
 
-    fn closing(&self, decided: &Decided<'_>) -> HttpResponse {
+    /// The closing page.
+    pub(super) fn closing(&self, decided: &Decided<'_>) -> HttpResponse {
         let allowed = self.delegation.scopes.iter().filter(|scope| decided.granted.contains(&scope.id));
         let words = |scope| self.delegation.text(scope, self.language.tag()).description;
         let closing = if !decided.granted.is_empty() {
@@ -136,6 +145,12 @@ impl<'a> Pages<'a> {
         }
         self.problem(Problem::Internal)
     }
+}
+
+/// What the User knows a personal agent by.
+pub(super) fn personal_agent_name(req: &HttpRequest, issuer: &Issuer) -> String {
+    let name = app(req).directory.current().personal_agent(issuer).map(|agent| agent.name.clone());
+    name.unwrap_or_else(|| issuer.to_string())
 }
 
 /// What was decided.

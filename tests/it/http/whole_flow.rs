@@ -41,7 +41,7 @@ on_both_databases! {
         let code = link.query_pairs().find(|(name, _)| name == "user_code").unwrap().1.into_owned();
         let page = world.sign_in(SHOP, "jane-4471", &code).await;
         let decided = world.decide(SHOP, &page.session, "allow", &["refunds:issue", "orders:read"]).await;
-        assert_eq!(decided.status(), 200, "{}", decided.text());
+        assert_eq!(decided.status(), 303, "{}", decided.text());
 
         let tokens = Tokens::of(&world.refresh(SHOP, "user-1", &tokens.refresh).await);
         assert_eq!(tokens.scope, "orders:read refunds:issue");
