@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::app::StartError;
 use crate::config::InvalidConfig;
 use crate::crypto::CryptoFailure;
+use crate::demo::DemoError;
 use crate::flow::Fault;
 use crate::store::StoreError;
 
@@ -22,6 +23,8 @@ pub(super) enum Failure {
     Fault(#[from] Fault),
     #[error(transparent)]
     Crypto(#[from] CryptoFailure),
+    #[error(transparent)]
+    Demo(#[from] DemoError),
     #[error("standard output: {0}")]
     Output(#[from] io::Error),
     #[error("{}: {error}", path.display())]

@@ -5,6 +5,7 @@
 
 mod apply;
 mod check;
+mod demo;
 mod failure;
 mod grant;
 mod input;
@@ -43,6 +44,8 @@ struct Arguments {
 enum Command {
     /// Serve until SIGTERM or SIGINT, then finish what is in flight.
     Serve,
+    /// See the whole flow on this machine, with every HTTP exchange explained.
+    Demo(demo::Arguments),
     /// Say in plain words what is wrong with the configuration.
     Check,
     /// Bring the database's schema up to date.
@@ -66,7 +69,7 @@ enum Command {
 pub fn main() -> ExitCode {
     // Wrong usage ends the process here, with 2.
     let arguments = Arguments::parse();
-    match run(arguments, &mut io::stdout().lock()) {
+    match run(arguments, &mut io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has read enough, as `head` does.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -80,6 +83,7 @@ pub fn main() -> ExitCode {
 fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result<(), Failure> {
     match command {
         Command::Serve => serve::run(&config),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Check => check::run(&config, out),
         Command::Migrate => migrate::run(&config, out),
         Command::Apply(arguments) => apply::run(&config, &arguments, out),
