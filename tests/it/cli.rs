@@ -148,6 +148,28 @@ fn a_file_is_applied_once_and_then_changes_nothing() {
 }
 
 #[test]
+fn the_examples_can_be_used_as_they_are() {
+    let place = Place::bare();
+    for name in ["assent.example.toml", "assent.apply.example.toml"] {
+        fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(name), place.path(name)).unwrap();
+    }
+    let example = ["--config", "assent.example.toml"];
+    place.run(&[&example[..], &["migrate"]].concat()).done();
+    let applied = place.run(&[&example[..], &["apply", "assent.apply.example.toml"]].concat()).done();
+    assert!(applied.contains("created brand 01M3R53Q5SZQ6FQSMSDBSSREAA Skyline Airways"), "{applied}");
+}
+
+#[test]
+fn variables_override_the_file() {
+    let place = Place::bare();
+    let migrate = |name: &str, value: &str| Place::ended(place.command(&["migrate"]).env(name, value));
+    migrate("ASSENT_OUTBOUND__ALLOW_PRIVATE", "true").done();
+    migrate("ASSENT_CONVERSATION_IDLE_DAYS", "7").done();
+    assert!(migrate("ASSENT_CONVERSATION_IDLE_DAYS", "0").failed().contains("conversation_idle_days"));
+    assert!(migrate("ASSENT_PUBLIC_URL", "http://provider.example.com").failed().contains("public_url"));
+}
+
+#[test]
 fn a_file_is_read_from_standard_input() {
     let place = Place::migrated();
     let mut apply = place.command(&["apply", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
