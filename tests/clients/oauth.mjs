@@ -1,5 +1,5 @@
 // A generic OAuth client, `oauth4webapi` as published, against Assent: discovery from the issuer alone, device
-// authorization, polling, refresh, introspection, revocation. Client authentication is the personal-agent JWT.
+// authorization, polling, refresh, revocation. Client authentication is the personal-agent JWT.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,10 +47,6 @@ async function clientFor(brand, sub) {
       const more = scope === undefined ? {} : { additionalParameters: { scope } };
       const response = await call(oauth.refreshTokenGrantRequest, token, { ...insecure, ...more });
       return oauth.processRefreshTokenResponse(as, client, response);
-    },
-    async introspect(token) {
-      const response = await call(oauth.introspectionRequest, token, insecure);
-      return oauth.processIntrospectionResponse(as, client, response);
     },
     async revoke(token) {
       const response = await call(oauth.revocationRequest, token, insecure);
@@ -122,10 +118,6 @@ for (const which of bothBrands) {
     assert.equal(claims.scope, 'orders:read');
     assert.match(claims.grant_id, /^a2agrant_[0-9A-HJKMNP-TV-Z]{26}$/);
 
-    const seen = await client.introspect(tokens.access_token);
-    assert.equal(seen.active, true);
-    assert.equal(seen.grant_id, claims.grant_id);
-
     const next = await client.refresh(tokens.refresh_token);
     assert.notEqual(next.refresh_token, tokens.refresh_token, 'rotated');
     assert.equal(next.scope, 'orders:read');
@@ -135,7 +127,6 @@ for (const which of bothBrands) {
 
     await client.revoke(last.refresh_token);
     await assert.rejects(client.refresh(last.refresh_token), refused('invalid_grant'));
-    assert.deepEqual({ ...(await client.introspect(last.access_token)) }, { active: false });
   });
 }
 

@@ -14,16 +14,32 @@ function only(text, pattern, what) {
   return plain(found[1]);
 }
 
-/** Signs in as `user` by way of `link` and answers the consent page's `{ status, body }`. */
+/** A browser's cookies, by origin. */
+const cookies = new Map();
+
+async function browse(url, options = {}) {
+  const { origin } = new URL(url);
+  const headers = cookies.has(origin) ? { cookie: cookies.get(origin) } : {};
+  const response = await fetch(url, { ...options, headers });
+  for (const cookie of response.headers.getSetCookie()) cookies.set(origin, cookie.split(';')[0]);
+  return response;
+}
+
+/**
+ * Comes to the consent page as `user` by way of `link` and answers its `{ status, body }`. A link that leads to the
+ * consent page itself, as a step-up's does while a session is live, needs no login.
+ */
 export async function signIn(link, user = 'jane-4471') {
-  const login = await (await fetch(link)).text();
+  const first = await browse(link);
+  const login = await first.text();
+  if (login.includes('name="session"')) return { status: first.status, body: login };
   const userCode = only(login, /name="user_code" value="([^"]*)"/, 'the user code');
-  const handOver = await fetch(new URL('/login', link), {
+  const handOver = await browse(new URL('/login', first.url), {
     method: 'POST',
     body: new URLSearchParams({ user_code: userCode, user }),
   });
   const form = await handOver.text();
-  const response = await fetch(only(form, /action="([^"]*)"/, 'the consent URL'), {
+  const response = await browse(only(form, /action="([^"]*)"/, 'the consent URL'), {
     method: 'POST',
     body: new URLSearchParams({ assertion: only(form, /name="assertion" value="([^"]*)"/, 'the assertion') }),
   });
