@@ -48,20 +48,31 @@ macro_rules! written {
 impl Database {
     /// The rows that a query finds, each as `column=value` words.
     pub(crate) async fn rows(&self, sql: &'static str) -> Vec<String> {
+        self.tables(&[sql]).await.remove(0)
+    }
+
+    /// The rows that each of these queries finds, over one connection.
+    async fn tables(&self, queries: &[&'static str]) -> Vec<Vec<String>> {
+        let mut found = Vec::new();
         match self.kind {
             Kind::Sqlite => {
                 let mut connection = SqliteConnection::connect(&self.url).await.unwrap();
-                let rows = connection.fetch_all(sql).await.unwrap();
+                for sql in queries {
+                    let rows = connection.fetch_all(*sql).await.unwrap();
+                    found.push(rows.iter().map(|row| written!(row)).collect());
+                }
                 connection.close().await.unwrap();
-                rows.iter().map(|row| written!(row)).collect()
             }
             Kind::Postgres => {
                 let mut connection = PgConnection::connect(&self.url).await.unwrap();
-                let rows = connection.fetch_all(sql).await.unwrap();
+                for sql in queries {
+                    let rows = connection.fetch_all(*sql).await.unwrap();
+                    found.push(rows.iter().map(|row| written!(row)).collect());
+                }
                 connection.close().await.unwrap();
-                rows.iter().map(|row| written!(row)).collect()
             }
         }
+        found
     }
 
     /// How many rows a query finds.
@@ -87,10 +98,9 @@ impl Database {
     /// Everything that is stored, to be compared with a later look: a refusal changes nothing.
     pub(crate) async fn contents(&self) -> Vec<String> {
         let mut all = Vec::new();
-        for table in TABLES {
-            let mut rows = self.rows(table).await;
+        for (table, mut rows) in TABLES.iter().zip(self.tables(&TABLES).await) {
             rows.sort();
-            all.push(table.to_owned());
+            all.push((*table).to_owned());
             all.extend(rows);
         }
         all
