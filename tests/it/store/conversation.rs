@@ -336,6 +336,27 @@ on_both_databases! {
         assert_eq!(replay, Reserved::Other(Admission::Replay("refunded".to_owned())));
     }
 
+    async fn a_step_up_without_delegation_is_given_again_until_a_token_has_its_scopes(db: Database) {
+        db.with_directory().await;
+        let (brand, caller, first) = (shop().id, caller(), message("m-1"));
+        let context = db.build.context();
+        let here = ContextChoice::Existing(context);
+        let begin = reserve(&brand, &caller, ContextChoice::New(context), &first, None, NOW);
+        let reservation = db.running(&begin).await;
+        let (missing, device) = (scopes("orders:read"), db.build.device_id());
+        let turn = done(&reservation, &brand, "step-up");
+        let stored = db.complete_step_up(&StepUpDone { turn, missing: &missing, device }).await.unwrap();
+        assert_eq!(stored, Completed::Stored);
+        let before = db.contents().await;
+        let again = db.reserve_turn(&reserve(&brand, &caller, here, &first, None, NOW)).await.unwrap();
+        let expected = Admission::StepUpAgain { reply: "step-up".to_owned(), missing, device };
+        assert_eq!(again, Reserved::Other(expected));
+        assert_eq!(db.contents().await, before);
+        let having = authority(&db.approved_by(&jane()).await.1);
+        let anew = db.running(&reserve(&brand, &caller, here, &first, Some(&having), NOW)).await;
+        assert_eq!((anew.fence, anew.step_ups), (2, 1));
+    }
+
     async fn a_step_up_gets_a_fresh_link_in_the_place_of_the_one_that_was_stored(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;

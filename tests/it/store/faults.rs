@@ -128,13 +128,12 @@ on_both_databases! {
         let context = db.build.context();
         let choice = assent::store::ContextChoice::New(context);
         db.running(&reserve(&brand, &caller, choice, &first, None, NOW)).await;
-        db.statement("UPDATE turn SET grant_id = NULL, device_authorization_id = 'x', missing_scopes = 'y',
-            state = 'step_up', lease_until = NULL, reply = ''").await.unwrap_err();
-        db.statement("UPDATE turn SET state = 'released', lease_until = NULL, missing_scopes = NULL").await.unwrap();
+        let impossible = db.statement("UPDATE turn SET state = 'released'").await.unwrap_err();
+        assert!(impossible.to_lowercase().contains("check"), "{impossible}");
         let grant = db.approved_by(&jane()).await.1;
         db.statement(
-            "UPDATE turn SET state = 'step_up', reply = '', missing_scopes = 'y', device_authorization_id = 'x',
-            grant_id = (SELECT id FROM delegation_grant)",
+            "UPDATE turn SET state = 'step_up', lease_until = NULL, reply = '', missing_scopes = 'y',
+            device_authorization_id = 'x'",
         )
         .await
         .unwrap();
