@@ -183,14 +183,176 @@ test('back after the decision does not undo it', within, async () => {
   await context.close();
 });
 
+/** Waits until `page` has come to rest at an address that `is` one of the expected. */
+async function settled(page, is) {
+  for (let quiet = 0, tries = 0; quiet < 5; tries += 1) {
+    assert.ok(tries < 200, `${page.url()} is not where this ends`);
+    await new Promise((done) => setTimeout(done, 50));
+    const ready = await page.evaluate(() => document.readyState).catch(() => 'navigating');
+    quiet = ready === 'complete' && is(new URL(page.url())) ? quiet + 1 : 0;
+  }
+}
+
 for (const script of [true, false]) {
   test(`a double click on Allow has one outcome ${script ? 'with' : 'without'} script`, within, async () => {
     const visitor = await visit(`double-${script}`, { scope: 'orders:read', script });
     const { context, page, name } = visitor;
     await page.locator(ALLOW).dblclick({ noWaitAfter: true });
-    await page.waitForURL((url) => url.pathname === '/connected' || url.pathname.endsWith('/decision'));
+    // The second click ends the first one's navigation, so no single navigation is waited for.
+    await settled(page, (url) => url.pathname === '/connected' || url.pathname.endsWith('/decision'));
     assert.match(await words(page), /approved|allowed/i);
-    assert.ok(new URL(page.url()).pathname.endsWith('/consent/decision'), page.url());
+    const { refresh_token } = await allowed(visitor, 'orders:read');
+    assert.equal((await world.pa.refresh(world.shop, name, refresh_token)).status, 200, 'the one grant lives');
+    await context.close();
+  });
+}
+
+test('after “Don’t allow”, an Allow from a second tab or by way of Back changes nothing', within, async () => {
+  const visitor = await visit('deny', { scope: 'orders:read' });
+  const { context, page, device } = visitor;
+  const tab = await context.newPage();
+  await tab.goto(consentFor(world.shop, device));
+  await tab.locator(ALLOW).waitFor();
+
+  await page.locator(DENY).click();
+  const told = await returned(page);
+  assert.deepEqual([told.status, told.scope], ['denied', undefined]);
+  await page.goBack();
+  if (await page.locator(ALLOW).isVisible()) await page.locator(ALLOW).click();
+  await tab.locator(ALLOW).click();
+  await tab.waitForURL((url) => url.pathname === '/connected' || url.pathname.endsWith('/decision'));
+  assert.doesNotMatch(tab.url(), /status=approved/);
+  await refusedWith(visitor, 'access_denied');
+  await context.close();
+});
+
+test('everything works without script', within, async () => {
+  const visitor = await visit('plain', { script: false });
+  const { context, page } = visitor;
+  await tick(page, 'notes:read').uncheck();
+  await page.locator(ALLOW).click();
+  assert.equal((await returned(page)).scope, 'orders:read orders:cancel');
+  await allowed(visitor, 'orders:read orders:cancel');
+  await context.close();
+});
+
+test('everything works by keyboard, and the focus is seen all the way', within, async () => {
+  const visitor = await visit('keys');
+  const { context, page } = visitor;
+  const tabTo = async (selector) => {
+    for (let presses = 0; presses < 40; presses += 1) {
+      await page.keyboard.press('Tab');
+      const at = await page.evaluate((wanted) => {
+        const { activeElement } = document;
+        return activeElement === document.body ? 'nothing' : activeElement.matches(wanted) ? 'there' : 'elsewhere';
+      }, selector);
+      if (at !== 'nothing') assert.ok(await focusIsVisible(page), 'the focus shows');
+      if (at === 'there') return;
+    }
+    assert.fail(`Tab reaches ${selector}`);
+  };
+  await tabTo('input[name=scope][value="orders:cancel"]');
+  await page.keyboard.press('Space');
+  await tabTo(ALLOW);
+  await page.keyboard.press('Enter');
+  assert.equal((await returned(page)).scope, 'orders:read notes:read');
+  await allowed(visitor, 'orders:read notes:read');
+  await context.close();
+});
+
+test('at 320 pixels, which is 400 % zoom, nothing scrolls sideways', within, async () => {
+  const { context, page } = await visit('narrow', { options: { viewport: { width: 320, height: 640 } } });
+  assert.ok((await contentWidth(page)) <= 320);
+  await context.close();
+});
+
+test('on a phone the question, the account, the code and both buttons fit the first screen', within, async () => {
+  const options = { viewport: { width: 360, height: 640 } };
+  const { context, page, device } = await visit('phone', { scope: 'orders:read orders:cancel', options });
+  for (const shown of [
+    page.getByText(world.pa.name).first(),
+    page.getByText('jane-phone@example.com').first(),
+    page.getByText(device.user_code).first(),
+    page.locator(ALLOW),
+    page.locator(DENY),
+  ]) {
+    const { y, height } = await shown.boundingBox();
+    assert.ok(y >= 0 && y + height <= 640, `${await shown.innerText()} ends at ${y + height}`);
+  }
+  await context.close();
+});
+
+test('a further request of the same agent needs no new sign-in and shows what it already may do', within, async () => {
+  const first = await visit('further', { scope: 'orders:read' });
+  const { context, page } = first;
+  await page.locator(ALLOW).click();
+  await returned(page);
+  await allowed(first, 'orders:read');
+
+  const device = await world.pa.ask(world.shop, 'further', 'orders:cancel');
+  await page.goto(consentFor(world.shop, device));
+  assert.ok(await tick(page, 'orders:read').isChecked(), 'already allowed, ticked, and can be unticked');
+  assert.ok(await tick(page, 'orders:cancel').isChecked());
+  await page.locator(ALLOW).click();
+  assert.equal((await returned(page)).scope, 'orders:read orders:cancel');
+  await allowed({ tokens: () => world.pa.poll(world.shop, 'further', device.device_code) }, 'orders:read orders:cancel');
+  await context.close();
+});
+
+test('somebody else’s link opened with a live session leads to the Brand’s login', within, async () => {
+  const { context, page } = await visit('victim', { scope: 'orders:read' });
+  const device = await world.pa.ask(world.shop, 'attacker', 'orders:read');
+  await page.goto(consentFor(world.shop, device));
+  assert.ok(page.url().startsWith(world.shop.site.loginUrl), page.url());
+  await refusedWith({ tokens: () => world.pa.poll(world.shop, 'attacker', device.device_code) }, 'authorization_pending');
+  await context.close();
+});
+
+test('the page warns when the agent already acts for another person on this account', within, async () => {
+  const [one, other] = await Promise.all(['one', 'other'].map((sub) => world.pa.ask(world.shop, sub, 'orders:read')));
+  const { context, page } = await newVisitor(browser);
+  await signIn(page, world.shop, one, 'jane-shared');
+  assert.doesNotMatch(await words(page), /already acts/i);
+  await page.locator(ALLOW).click();
+  await returned(page);
+  await signIn(page, world.shop, other, 'jane-shared');
+  assert.match(await words(page), /already acts/i);
+  await context.close();
+});
+
+test('no page shows itself in a frame of another site', within, async () => {
+  const device = await world.pa.ask(world.shop, 'framed', 'orders:read');
+  const post = (target, assertion) =>
+    `<iframe name="${target}"></iframe><form method="post" target="${target}" action="${html(world.shop.consentUrl)}">` +
+    `<input name="assertion" value="${html(assertion)}"></form>`;
+  const body =
+    post('consent', await world.shop.site.assertion('jane-framed', device.user_code)) +
+    post('error', 'not an assertion') +
+    `<iframe name="code" src="${html(world.shop.consentUrl)}"></iframe>` +
+    `<iframe name="ordinary" src="${html(world.shop.site.connectedUrl)}"></iframe>` +
+    `<script>for (const form of document.forms) form.submit()</script>`;
+  const attacker = await serve(({ path }) => (path === '/' ? { body } : undefined));
+  const { context, page } = await newVisitor(browser);
+  try {
+    await page.goto(`http://evil.localhost:${attacker.port}/`);
+    await page.waitForLoadState('networkidle');
+    const ordinary = page.frame({ name: 'ordinary' });
+    assert.match(await ordinary.locator('body').innerText(), /Connected/, 'a page that allows it is framed');
+    for (const name of ['consent', 'error', 'code']) {
+      assert.equal(page.frame({ name }).url(), 'chrome-error://chromewebdata/', name);
+    }
+  } finally {
+    await context.close();
+    await attacker.stop();
+  }
+});
+
+test('without a page of the Brand to return to, the walk ends on a page here that can be reloaded', within, async () => {
+  const visitor = await visit('revoke', { brand: world.club, scope: 'orders:read' });
+  const { context, page } = visitor;
+  await page.locator(ALLOW).click();
+  await page.getByText(/go back to your agent/i).first().waitFor();
+  assert.ok(new URL(page.url()).pathname.endsWith('/consent/decision'), page.url());
   await page.reload();
   const closing = await words(page);
   for (const text of [world.pa.name, SCOPES[0].description]) assert.ok(closing.includes(text), closing);

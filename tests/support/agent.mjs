@@ -1,5 +1,8 @@
-// The Brand's agent behind the interface: a shop that answers by the words of a message. It keeps every turn it was
+// The Brand's agent behind the interface, in a process of its own: a shop that answers by the words of a message, once it
+// has verified the turn token against the Brand's JWKS, and `body_sha256` against the body. It keeps every turn it was
 // sent, so that a test can look at what Assent tells an agent.
+import { createHash } from 'node:crypto';
+import { createRemoteJWKSet, jwtVerify } from 'jose';
 import { json, serve } from './http.mjs';
 
 const say = (text, more = {}) => ({ parts: [{ text }], ...more });
@@ -26,14 +29,30 @@ function reply({ parts, delegation }) {
   return say('Sure, what is the order number?');
 }
 
-/** Starts the agent. `turns` holds `{ headers, body }` of each call, oldest first. */
+/** Whether `token` was signed by the Brand at `interfaceUrl`, for this agent and this body. */
+async function isFromTheProvider(token, body, { interfaceUrl, issuer }, audience) {
+  const keys = createRemoteJWKSet(new URL(`${issuer}/jwks.json`));
+  const { payload } = await jwtVerify(token, keys, { issuer: interfaceUrl, audience, typ: 'assent-turn+jwt' });
+  return payload.body_sha256 === createHash('sha256').update(body).digest('base64url');
+}
+
+/**
+ * Starts the agent of `brands`, each `{ id, interfaceUrl, issuer }`. `turns` holds `{ headers, body }` of each call that
+ * was genuine, oldest first.
+ */
 export async function startAgent() {
   const turns = [];
-  const server = await serve(({ method, headers, body }) => {
+  const brands = [];
+  let url;
+  const server = await serve(async ({ method, headers, body }) => {
     if (method !== 'POST') return undefined;
     const turn = { headers, body: JSON.parse(body) };
+    const brand = brands.find(({ id }) => id === turn.body.brandId);
+    const token = headers.authorization.replace(/^Bearer /, '');
+    if (!(await isFromTheProvider(token, body, brand, url))) return { status: 401 };
     turns.push(turn);
     return json(reply(turn.body));
   });
-  return { url: `http://127.0.0.1:${server.port}/turn`, turns, stop: server.stop };
+  url = `http://127.0.0.1:${server.port}/turn`;
+  return { url, turns, brands, stop: server.stop };
 }

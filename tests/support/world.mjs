@@ -83,6 +83,8 @@ export async function startWorld() {
       signingAlg: 'RS256',
     });
 
+    agent.brands.push(shop, club);
+
     const config = `
 public_url = ${quote(provider)}
 audience = ${quote(audience)}
