@@ -22,6 +22,15 @@ impl Script {
         Self { status: 200, content_type: "application/json", body: body.to_string(), after: Duration::ZERO }
     }
 
+    /// The connection ends without an answer.
+    pub(crate) fn hang_up() -> Self {
+        Self { status: 0, ..Self::text("") }
+    }
+
+    pub(crate) fn after(self, after: Duration) -> Self {
+        Self { after, ..self }
+    }
+
     pub(crate) fn text(text: &str) -> Self {
         Self::json(serde_json::json!({ "parts": [{ "text": text }] }))
     }
@@ -84,6 +93,18 @@ impl Backend {
         self.seen.lock().unwrap().clone()
     }
 
+    /// The turns so far, once there are `count` of them.
+    pub(crate) async fn seen_at_least(&self, count: usize) -> Vec<SeenTurn> {
+        for _ in 0..1000 {
+            let seen = self.seen();
+            if seen.len() >= count {
+                return seen;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{} turns after five seconds, {count} expected", self.seen().len());
+    }
+
     async fn answer(self, mut socket: TcpStream) {
         let mut bytes = Vec::new();
         let mut chunk = [0; 16 * 1024];
@@ -110,6 +131,9 @@ impl Backend {
         self.seen.lock().unwrap().push(SeenTurn { head, body: bytes[end..].to_vec() });
         tokio::time::sleep(script.after).await;
         let Script { status, content_type, body, .. } = script;
+        if status == 0 {
+            return;
+        }
         let head = format!("HTTP/1.1 {status} X\r\nContent-Type: {content_type}\r\nContent-Length: {}", body.len());
         let _ = socket.write_all(format!("{head}\r\nConnection: close\r\n\r\n{body}").as_bytes()).await;
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use assent::outbound::{Method, Outbound, Request, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
 /// A request in the making.
@@ -34,6 +34,10 @@ impl Ask {
 
     pub(crate) fn delegation(self, token: &str) -> Self {
         self.header("x-a2a-user-delegation", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn cookie(self, cookie: &str) -> Self {
+        self.header("cookie", cookie)
     }
 
     pub(crate) fn body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
@@ -85,6 +89,37 @@ impl Answer {
     /// `error.details[0].reason` of an A2A answer.
     pub(crate) fn reason(&self) -> String {
         self.json()["error"]["details"][0]["reason"].as_str().unwrap().to_owned()
+    }
+
+    /// The conversation that a reply or a step-up is of.
+    pub(crate) fn context(&self) -> String {
+        let json = self.json();
+        let context = json["message"]["contextId"].as_str().or(json["task"]["contextId"].as_str());
+        context.unwrap_or_else(|| panic!("{json}")).to_owned()
+    }
+
+    /// That this is an A2A error of PACT §6, whole and with nothing more.
+    pub(crate) fn assert_a2a_error(&self, reason: &str) {
+        let (code, status) = match reason {
+            "TASK_NOT_FOUND" => (404, "NOT_FOUND"),
+            "INTERNAL" => (500, "INTERNAL"),
+            "UNSUPPORTED_OPERATION" | "PUSH_NOTIFICATION_NOT_SUPPORTED" => (400, "FAILED_PRECONDITION"),
+            _ => (400, "INVALID_ARGUMENT"),
+        };
+        let json = self.json();
+        let info = json!({
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason, "domain": "a2a-protocol.org",
+        });
+        let message = json["error"]["message"].clone();
+        let expected = json!({ "error": { "code": code, "status": status, "message": message, "details": [info] } });
+        assert_eq!(json, expected);
+        assert_eq!((self.status(), self.header("content-type")), (code, Some("application/a2a+json")));
+        assert!(message.as_str().is_some_and(|message| !message.is_empty()));
+    }
+
+    /// That this has no body, and this status.
+    pub(crate) fn assert_empty(&self, status: u16) {
+        assert_eq!((self.status(), self.text().as_str()), (status, ""));
     }
 
     /// That this is the bare 401 of PACT §3.4.

@@ -2,6 +2,7 @@
 
 use assent::outbound::Method;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::client::{Answer, Ask};
 use super::world::{Party, World, issuer};
@@ -96,6 +97,12 @@ impl World {
         Page::of(&self.post_assertion(brand, &self.assertion(brand, user, code, json!({}))).await)
     }
 
+    /// The consent URL with a code, as a browser with this cookie opens it.
+    pub(crate) async fn open(&self, brand: &str, code: &str, cookie: Option<&str>) -> Answer {
+        let ask = self.at_issuer(Method::GET, brand, &format!("/consent?user_code={code}"));
+        cookie.into_iter().fold(ask, Ask::cookie).send().await
+    }
+
     /// The decision of a page.
     pub(crate) async fn decide(&self, brand: &str, session: &str, decision: &str, scopes: &[&str]) -> Answer {
         let mut form = vec![("session", session), ("decision", decision)];
@@ -171,4 +178,14 @@ pub(crate) fn hidden_session(html: &str) -> String {
     let rest = &html[at..];
     let value = rest.split_once("value=\"").unwrap().1;
     value.split_once('"').unwrap().0.to_owned()
+}
+
+/// The user code in a link to the Brand's login or to the consent page.
+pub(crate) fn code_in(link: &str) -> String {
+    let named = |link: &Url, name: &str| {
+        link.query_pairs().find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
+    };
+    let link = Url::parse(link).unwrap();
+    let link = named(&link, "return_to").map_or(link, |inner| Url::parse(&inner).unwrap());
+    named(&link, "user_code").unwrap()
 }

@@ -8,8 +8,10 @@ use assent::clock::{Clock, Timestamp};
 use assent::config::Config;
 use assent::crypto::pa_jwt;
 use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
+use assent::directory::HostedBrand;
 use assent::domain::audit::{Actor, RequestId};
 use assent::domain::brand::SigningAlg;
+use assent::domain::id::BrandId;
 use assent::entropy::Entropy;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
 use assent::outbound::{Method, Outbound, SystemResolver};
@@ -100,13 +102,9 @@ impl World {
             format!("[[personal_agent]]\nname = \"{name}\"\nissuer = \"{issuer}\"\njwks_uri = \"{jwks}\"\n")
         });
         let shop_agent = "{ builtin = \"demo\" }".to_owned();
-        let http_agent = format!("{{ url = \"{}\", timeout_seconds = 2 }}", backend.url());
-        let airline = format!(
-            "auth_origin = \"https://{AIRLINE_HOST}\"\nreturn_url = \"https://airline.example/connected?from=assent\"\n"
-        );
         let brands = [
             brand_table(SHOP, "Example Shop", &shop_agent, Some((login, ""))),
-            brand_table(AIRLINE, "Skyline Airways", &http_agent, Some((login, &airline))),
+            airline_table(login, &http_agent(backend, "")),
             brand_table(PLAIN, "Plain Store", &shop_agent, None),
             brand_table(
                 CLUB,
@@ -155,15 +153,26 @@ impl World {
         self.pa.signer.sign_claims("JWT", &changed(claims, changes)).unwrap()
     }
 
-    /// An assertion of the Brands' login for `user` and `code`, with other or more claims; null takes one away.
-    pub(crate) fn assertion(&self, brand: &str, user: &str, code: &str, changes: Value) -> String {
+    /// The claims of an assertion for `user` and `code`, with other or more of them; null takes one away.
+    pub(crate) fn assertion_claims(&self, brand: &str, user: &str, code: &str, changes: Value) -> Value {
         let now = self.clock.now().seconds();
         let claims = json!({
             "iss": self.brand_login.issuer, "aud": consent_url(brand), "sub": user, "user_code": code,
             "jti": Entropy::operating_system().uuid().to_string(), "iat": now, "exp": now + 120,
             "email": format!("{user}@example.com"),
         });
-        self.brand_login.signer.sign_claims("JWT", &changed(claims, changes)).unwrap()
+        changed(claims, changes)
+    }
+
+    /// An assertion with these claims, as the Brands' login signs it.
+    pub(crate) fn assertion(&self, brand: &str, user: &str, code: &str, changes: Value) -> String {
+        let claims = self.assertion_claims(brand, user, code, changes);
+        self.brand_login.signer.sign_claims("JWT", &claims).unwrap()
+    }
+
+    /// A Brand as this node serves it.
+    pub(crate) fn hosted(&self, brand: &str) -> Arc<HostedBrand> {
+        Arc::clone(self.app.directory.current().brand(&BrandId::parse(brand).unwrap()).unwrap())
     }
 
     pub(crate) async fn stop(self) {
@@ -215,6 +224,19 @@ pub(crate) fn brand_table(id: &str, name: &str, agent: &str, delegation: Option<
          skills = [{{ id = \"orders\", name = \"Orders\", description = \"Orders.\", tags = [\"orders\"] }}]\n\
          agent = {agent}\n{delegation}\n"
     )
+}
+
+/// The airline's table with this agent.
+pub(crate) fn airline_table(login: &Party, agent: &str) -> String {
+    let more = format!(
+        "auth_origin = \"https://{AIRLINE_HOST}\"\nreturn_url = \"https://airline.example/connected?from=assent\"\n"
+    );
+    brand_table(AIRLINE, "Skyline Airways", agent, Some((login, &more)))
+}
+
+/// A Brand's `agent` that is called over HTTP, with two seconds for a turn and more members.
+pub(crate) fn http_agent(backend: &Backend, more: &str) -> String {
+    format!("{{ url = \"{}\", timeout_seconds = 2{more} }}", backend.url())
 }
 
 fn coordinates(jwk: &str) -> (String, String) {
