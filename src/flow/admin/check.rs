@@ -1,7 +1,19 @@
 //! `assent check`: what is wrong with a configuration, in plain words.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc2822;
+use url::Url;
+
 use crate::app::App;
+use crate::clock::Timestamp;
 use crate::domain::brand::Agent;
+use crate::outbound::{Outbound, Request, SystemResolver};
+
+/// Clocks may differ by 30 s before JWTs are refused (PACT §3.2); this leaves room for the way.
+const CLOCKS_APART: Duration = Duration::from_secs(20);
 
 /// One thing that was looked at.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +50,11 @@ pub async fn check(app: &App) -> Vec<Finding> {
         findings
             .push(keys_finding(&format!("personal agent {}: jwks_uri {}", agent.issuer, agent.jwks_uri), loads.ok()));
     }
+    if let Some(agent) = agents.iter().find(|agent| agent.enabled)
+        && let Some(theirs) = clock_of(app, &agent.jwks_uri).await
+    {
+        findings.push(clock_finding(app.clock.now(), theirs));
+    }
     let mut brands: Vec<_> = directory.brands().collect();
     brands.sort_by(|one, other| one.brand.id.cmp(&other.brand.id));
     for hosted in brands {
@@ -59,6 +76,23 @@ pub async fn check(app: &App) -> Vec<Finding> {
     findings
 }
 
+/// What the server at `url` says the time is (RFC 9110 §6.6.1), if it says so.
+async fn clock_of(app: &App, url: &Url) -> Option<Timestamp> {
+    let outbound = Outbound::new(&app.config.outbound, Arc::new(SystemResolver)).ok()?;
+    let answer = outbound.exchange(Request::get(url.clone())).await.ok()?;
+    let date = answer.header("date")?.replace("GMT", "+0000");
+    Some(Timestamp::from_seconds(OffsetDateTime::parse(&date, &Rfc2822).ok()?.unix_timestamp()))
+}
+
+fn clock_finding(ours: Timestamp, theirs: Timestamp) -> Finding {
+    let apart = ours.since(theirs).max(theirs.since(ours));
+    let problem = (apart > CLOCKS_APART).then(|| {
+        let seconds = apart.as_secs();
+        format!("differs by {seconds} s from a personal agent's server; JWTs are refused beyond 30 s: use NTP")
+    });
+    Finding::new("clock", problem)
+}
+
 fn keys_finding(subject: &str, usable: Option<usize>) -> Finding {
     let problem = match usable {
         None => Some("does not load: it must answer 200 with a JWK set within 5 seconds and 64 KiB".to_owned()),
@@ -66,4 +100,20 @@ fn keys_finding(subject: &str, usable: Option<usize>) -> Finding {
         Some(_) => None,
     };
     Finding::new(subject, problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_off_either_way_is_a_problem() {
+        let now = Timestamp::from_seconds(1_767_225_600);
+        for seconds in [0, 20] {
+            assert_eq!(clock_finding(now, now.plus(Duration::from_secs(seconds))).problem, None);
+        }
+        let late = clock_finding(now, now.plus(Duration::from_secs(21))).problem.unwrap();
+        let early = clock_finding(now.plus(Duration::from_secs(21)), now).problem.unwrap();
+        assert!(late.contains("21 s") && early == late);
+    }
 }
