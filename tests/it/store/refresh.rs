@@ -41,7 +41,8 @@ on_both_databases! {
         let token = db.refresh_token(tokens.refresh).await.unwrap().unwrap();
         assert_eq!((token.grant, token.used_at, token.family_revoked_at), (grant.id.clone(), None, None));
         let state = db.device(device.id).await.unwrap().unwrap().state;
-        assert_eq!(state, DeviceState::Redeemed { grant: grant.id.clone(), at: NOW });
+        let granted = grant.scopes.clone();
+        assert_eq!(state, DeviceState::Redeemed { grant: grant.id.clone(), granted, at: NOW });
         assert_eq!(db.grant(&grant.id).await.unwrap().unwrap().last_used_at, Some(NOW));
         assert_eq!(db.audit_actions("subject-1").await.unwrap(), ["grant_created", "tokens_issued"]);
         assert_eq!(db.refresh_token(db.build.digest()).await.unwrap(), None);

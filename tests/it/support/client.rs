@@ -40,8 +40,12 @@ impl Ask {
         self.header("cookie", cookie)
     }
 
-    pub(crate) fn body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        self.request = self.request.header("content-type", content_type);
+    pub(crate) fn body(self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.header("content-type", content_type).bytes(body)
+    }
+
+    /// A body that says nothing of its type.
+    pub(crate) fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.request.body = Some(body.into());
         self
     }
@@ -81,9 +85,18 @@ impl Answer {
         serde_json::from_slice(&self.0.body).unwrap_or_else(|_| panic!("{} {:?}", self.status(), self.text()))
     }
 
-    /// `error` of an OAuth answer.
+    /// The body of an answer of the authorization server: JSON that nobody stores (RFC 6749 §5.1).
+    pub(crate) fn oauth_json(&self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{} {}", self.status(), self.text());
+        assert_eq!(self.header("cache-control"), Some("no-store"));
+        self.json()
+    }
+
+    /// `error` of an OAuth answer, which also has a description.
     pub(crate) fn oauth_error(&self) -> String {
-        self.json()["error"].as_str().unwrap().to_owned()
+        let json = self.oauth_json();
+        assert!(json["error_description"].as_str().is_some_and(|text| text.len() > 10), "{json}");
+        json["error"].as_str().unwrap_or_else(|| panic!("{json}")).to_owned()
     }
 
     /// `error.details[0].reason` of an A2A answer.

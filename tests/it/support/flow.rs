@@ -28,7 +28,7 @@ pub(crate) struct Tokens {
 impl Tokens {
     pub(crate) fn of(answer: &Answer) -> Self {
         assert_eq!(answer.status(), 200, "{}", answer.text());
-        let json = answer.json();
+        let json = answer.oauth_json();
         let text = |name: &str| json[name].as_str().unwrap().to_owned();
         Self { access: text("access_token"), refresh: text("refresh_token"), scope: text("scope") }
     }
@@ -72,7 +72,7 @@ impl World {
     pub(crate) async fn codes(&self, brand: &str, sub: &str, scope: &str) -> Codes {
         let answer = self.oauth(brand, "/device_authorization", sub, &[("scope", scope)]).await;
         assert_eq!(answer.status(), 200, "{}", answer.text());
-        let json = answer.json();
+        let json = answer.oauth_json();
         let text = |name: &str| json[name].as_str().unwrap().to_owned();
         Codes { device_code: text("device_code"), user_code: text("user_code"), answer: json }
     }
@@ -85,6 +85,12 @@ impl World {
     pub(crate) async fn refresh(&self, brand: &str, sub: &str, refresh_token: &str) -> Answer {
         let form = [("grant_type", "refresh_token"), ("refresh_token", refresh_token)];
         self.oauth(brand, "/token", sub, &form).await
+    }
+
+    /// The same by another personal agent.
+    pub(crate) async fn poll_as(&self, pa: &Party, brand: &str, sub: &str, device_code: &str) -> Answer {
+        let form = [("grant_type", DEVICE_CODE_GRANT), ("device_code", device_code)];
+        self.oauth_as(pa, brand, "/token", sub, &form).await
     }
 
     /// The Brand's login posts an assertion.

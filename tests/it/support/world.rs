@@ -60,9 +60,9 @@ impl Party {
 pub(crate) struct World {
     pub(crate) app: Arc<App>,
     pub(crate) clock: Clock,
-    pub(crate) pa: Party,
-    pub(crate) other_pa: Party,
-    pub(crate) brand_login: Party,
+    pub(crate) pa: Arc<Party>,
+    pub(crate) other_pa: Arc<Party>,
+    pub(crate) brand_login: Arc<Party>,
     pub(crate) pa_keys: KeyServer,
     pub(crate) backend: Backend,
     http: Outbound,
@@ -71,26 +71,27 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start(db: &Database) -> Self {
-        let config = format!(
-            "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
-             admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
-             master_key = \"{}\"\n[outbound]\nallow_private = true\n",
-            db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
-        );
-        let config = Config::from_toml(&config).unwrap();
         let clock = Clock::manual(NOW);
-        let http = Outbound::new(&config.outbound, Arc::new(SystemResolver)).unwrap();
-        let app = Arc::new(App::open(config, clock.clone(), Entropy::operating_system()).await.unwrap());
-        let (pa, other_pa) = (Party::new("https://pa.example.com"), Party::new("https://other-pa.example.com"));
-        let brand_login = Party::new("https://login.example");
+        let (app, http, running) = node(db, &clock).await;
+        let party = |issuer| Arc::new(Party::new(issuer));
+        let (pa, other_pa) = (party("https://pa.example.com"), party("https://other-pa.example.com"));
+        let brand_login = party("https://login.example");
         let pa_keys = KeyServer::start(pa.jwks()).await;
         let other_keys = KeyServer::start(other_pa.jwks()).await;
         let backend = Backend::start().await;
         let file = Self::apply_file(&pa_keys, &other_keys, &backend, &brand_login);
-        let running = server::start(Arc::clone(&app)).await.unwrap();
         let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, running };
         world.apply(&file).await;
         world
+    }
+
+    /// A second node on the same database, with the same parties and clock.
+    pub(crate) async fn another_node(&self, db: &Database) -> Self {
+        let (app, http, running) = node(db, &self.clock).await;
+        let (pa, other_pa) = (Arc::clone(&self.pa), Arc::clone(&self.other_pa));
+        let (brand_login, clock) = (Arc::clone(&self.brand_login), self.clock.clone());
+        let (pa_keys, backend) = (self.pa_keys.clone(), self.backend.clone());
+        Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, running }
     }
 
     fn apply_file(pa: &KeyServer, other: &KeyServer, backend: &Backend, login: &Party) -> String {
@@ -98,9 +99,7 @@ impl World {
             ("https://pa.example.com", "First agent", pa.url()),
             ("https://other-pa.example.com", "Second agent", other.url()),
         ];
-        let agents = agents.map(|(issuer, name, jwks)| {
-            format!("[[personal_agent]]\nname = \"{name}\"\nissuer = \"{issuer}\"\njwks_uri = \"{jwks}\"\n")
-        });
+        let agents = agents.map(|(issuer, name, jwks)| personal_agent_table(issuer, name, &jwks, true));
         let shop_agent = "{ builtin = \"demo\" }".to_owned();
         let brands = [
             brand_table(SHOP, "Example Shop", &shop_agent, Some((login, ""))),
@@ -123,6 +122,11 @@ impl World {
         let outcome = apply(&self.app, &tables, &actor, &RequestId("test".to_owned())).await.unwrap();
         assert!(matches!(outcome, ApplyOutcome::Done { .. }), "{outcome:?}");
         self.app.directory.refresh(&self.app.store).await.unwrap();
+    }
+
+    /// Registers the first personal agent anew, enabled or not.
+    pub(crate) async fn set_pa_enabled(&self, enabled: bool) {
+        self.apply(&personal_agent_table(&self.pa.issuer, "First agent", &self.pa_keys.url(), enabled)).await;
     }
 
     pub(crate) fn advance(&self, seconds: u64) {
@@ -180,6 +184,21 @@ impl World {
     }
 }
 
+/// A node that listens, and a client to ask it with.
+async fn node(db: &Database, clock: &Clock) -> (Arc<App>, Outbound, Running) {
+    let config = format!(
+        "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
+         admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
+         master_key = \"{}\"\n[outbound]\nallow_private = true\n",
+        db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
+    );
+    let config = Config::from_toml(&config).unwrap();
+    let http = Outbound::new(&config.outbound, Arc::new(SystemResolver)).unwrap();
+    let app = Arc::new(App::open(config, clock.clone(), Entropy::operating_system()).await.unwrap());
+    let running = server::start(Arc::clone(&app)).await.unwrap();
+    (app, http, running)
+}
+
 fn changed(mut claims: Value, changes: Value) -> Value {
     for (name, value) in changes.as_object().unwrap() {
         if value.is_null() {
@@ -203,6 +222,13 @@ pub(crate) fn consent_url(brand: &str) -> String {
 
 pub(crate) fn interface_url(brand: &str) -> String {
     format!("https://{PROVIDER}/a2a/{brand}")
+}
+
+/// A personal agent's table of an `apply` file.
+pub(crate) fn personal_agent_table(issuer: &str, name: &str, jwks_uri: &str, enabled: bool) -> String {
+    format!(
+        "[[personal_agent]]\nname = \"{name}\"\nissuer = \"{issuer}\"\njwks_uri = \"{jwks_uri}\"\nenabled = {enabled}\n"
+    )
 }
 
 /// A Brand's table of an `apply` file. `delegation` is its login and more lines of `[brand.delegation]`.
