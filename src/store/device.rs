@@ -192,7 +192,7 @@ impl Store {
         row.map(DeviceAuthorization::try_from).transpose()
     }
 
-    /// A pending step-up code of `grant` for just these scopes that lives beyond `until`.
+    /// A pending step-up code of `grant` for just these scopes that lives at least until `until`.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer or the row is inconsistent.
@@ -205,7 +205,7 @@ impl Store {
         const SQL: &str = "SELECT d.id, d.brand_id, d.pa_issuer, d.pa_sub, d.scopes, d.step_up_grant_id,
             g.brand_user AS step_up_brand_user, d.sealed_user_code, d.created_at, d.expires_at, d.state, d.state_at,
             d.grant_id, d.granted FROM device_authorization d JOIN delegation_grant g ON g.id = d.step_up_grant_id
-            WHERE d.step_up_grant_id = $1 AND d.scopes = $2 AND d.state = 'pending' AND d.expires_at > $3
+            WHERE d.step_up_grant_id = $1 AND d.scopes = $2 AND d.state = 'pending' AND d.expires_at >= $3
             ORDER BY d.expires_at DESC LIMIT 1";
         let row = read!(self, c => query_as::<_, DeviceRow>(SQL)
             .bind(grant.as_str())

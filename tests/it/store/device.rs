@@ -54,7 +54,7 @@ on_both_databases! {
             let (db, grant) = (&db, &grant);
             async move { db.pending_step_up(&grant.id, &scopes(wanted), at).await.unwrap() }
         };
-        let latest = step_up.expires_at.minus(STEP_UP_REUSE);
+        let latest = step_up.expires_at;
         assert_eq!(found("refunds:issue", latest.plus(STEP_UP_REUSE)).await, None);
         assert_eq!(found("refunds:issue", latest).await, Some(step_up));
         assert_eq!(found("orders:read refunds:issue", NOW).await, None);
