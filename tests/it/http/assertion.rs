@@ -172,10 +172,10 @@ on_both_databases! {
         world.advance(601);
         let allowed = world.codes(SHOP, "user-1", "orders:read").await;
         let holder_of_allowed = world.sign_in(SHOP, "jane", &allowed.user_code).await;
-        assert_eq!(world.decide(SHOP, &holder_of_allowed.session, "allow", &["orders:read"]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &holder_of_allowed.session, "allow", &["orders:read"]).await.status(), 303);
         let denied = world.codes(SHOP, "user-2", "orders:read").await;
         let holder_of_denied = world.sign_in(SHOP, "jane", &denied.user_code).await;
-        assert_eq!(world.decide(SHOP, &holder_of_denied.session, "deny", &[]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &holder_of_denied.session, "deny", &[]).await.status(), 303);
         let elsewhere = world.codes(CLUB, "user-1", "orders:read").await;
 
         let before = db.contents().await;
@@ -210,7 +210,8 @@ on_both_databases! {
     async fn what_an_assertion_says_of_the_user_is_escaped_or_refused(db: Database) {
         let world = World::start(&db).await;
         let code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
-        let post = async |changes: Value| world.post_assertion(SHOP, &world.assertion(SHOP, "jane", &code, changes)).await;
+        let post =
+            async |changes: Value| world.post_assertion(SHOP, &world.assertion(SHOP, "jane", &code, changes)).await;
         let markup = "<script>alert('\"&')</script>";
         for changes in [
             json!({ "email": markup }),
@@ -253,9 +254,8 @@ on_both_databases! {
         let world = World::start(&db).await;
         let code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
         let (left, right) = code.split_once('-').unwrap();
-        let wide = |text: &str| -> String {
-            text.chars().map(|c| char::from_u32(u32::from(c) + 0xfee0).unwrap()).collect()
-        };
+        let wide =
+            |text: &str| -> String { text.chars().map(|c| char::from_u32(u32::from(c) + 0xfee0).unwrap()).collect() };
         for written in [
             code.to_lowercase(),
             format!("{left}{right}"),
@@ -286,7 +286,8 @@ on_both_databases! {
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
         let assertion = world.assertion(SHOP, "jane", &codes.user_code, json!({}));
         let form = format!("assertion={assertion}");
-        let multipart = format!("--x\r\nContent-Disposition: form-data; name=\"assertion\"\r\n\r\n{assertion}\r\n--x--\r\n");
+        let multipart =
+            format!("--x\r\nContent-Disposition: form-data; name=\"assertion\"\r\n\r\n{assertion}\r\n--x--\r\n");
         let before = db.contents().await;
         let post = || world.at_issuer(Method::POST, SHOP, "/consent");
         for (ask, status) in [
@@ -300,7 +301,7 @@ on_both_databases! {
             (post().body(FORM, format!("{form}%00")), 400),
             (world.at_issuer(Method::POST, SHOP, &format!("/consent?{form}")).body(FORM, ""), 400),
             (world.at_issuer(Method::PUT, SHOP, "/consent").body(FORM, form.clone()), 405),
-            (world.at_issuer(Method::GET, SHOP, "/consent/decision?decision=allow"), 405),
+            (world.at_issuer(Method::PUT, SHOP, "/consent/decision").body(FORM, form.clone()), 405),
         ] {
             let answer = ask.send().await;
             assert_eq!((answer.status(), answer.header("set-cookie")), (status, None), "{}", answer.text());
@@ -329,7 +330,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT * FROM assertion_jti").await, 0);
 
         let page = Page::of(&world.post_assertion(SHOP, &world.assertion(SHOP, "jane", &codes.user_code, jti)).await);
-        assert_eq!(world.decide(SHOP, &page.session, "allow", &["orders:read"]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "allow", &["orders:read"]).await.status(), 303);
         Tokens::of(&world.poll(SHOP, "user-1", &codes.device_code).await);
         world.stop().await;
     }

@@ -45,13 +45,16 @@ on_both_databases! {
     async fn markup_in_names_and_descriptions_is_shown_as_text(db: Database) {
         let world = World::start(&db).await;
         let evil = "<img src=x onerror='alert(1)'> & <b>bold</b> \\\"quoted\\\" {{ 7 }}";
-        let shown = "&#60;img src=x onerror=&#39;alert(1)&#39;&#62; &#38; &#60;b&#62;bold&#60;/b&#62; &#34;quoted&#34; {{ 7 }}";
+        let shown =
+            "&#60;img src=x onerror=&#39;alert(1)&#39;&#62; &#38; &#60;b&#62;bold&#60;/b&#62; &#34;quoted&#34; {{ 7 }}";
         let agent = format!(
             "[[personal_agent]]\nname = \"{evil}\"\nissuer = \"{}\"\njwks_uri = \"{}\"\n",
-            world.pa.issuer, world.pa_keys.url()
+            world.pa.issuer,
+            world.pa_keys.url()
         );
         let shop = brand_table(SHOP, "Example Shop", "{ builtin = \"demo\" }", Some((&world.brand_login, "")));
-        let shop = shop.replace("Look up your orders", evil).replace("Orders and their status", &format!("Detail {evil}"));
+        let shop =
+            shop.replace("Look up your orders", evil).replace("Orders and their status", &format!("Detail {evil}"));
         world.apply(&format!("{agent}{shop}")).await;
 
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
@@ -64,7 +67,8 @@ on_both_databases! {
             assert!(page.html.contains(&part), "{part} in {}", page.html);
         }
         assert!(!page.html.contains("<img") && !page.html.contains("<b>"), "{}", page.html);
-        let closing = world.decide(SHOP, &page.session, "allow", &["orders:read"]).await.text();
+        let decided = world.decide(SHOP, &page.session, "allow", &["orders:read"]).await;
+        let closing = world.closing(SHOP, &decided).await.text();
         assert!(closing.contains(shown) && !closing.contains("<img"), "{closing}");
         world.stop().await;
     }
@@ -80,6 +84,8 @@ on_both_databases! {
             let cookie = page.as_ref().and_then(|page| page.cookie.clone());
             let before = db.contents().await;
             let decided = decided_so_far(&db).await;
+            let of_page = page.as_ref().map_or("x", |page| page.session.as_str());
+            let decision = format!("/consent/decision?session={of_page}&decision=allow&scope=orders:read");
             let with_code = format!("/consent?user_code={}", codes.user_code);
             for (path, status) in [
                 (with_code.as_str(), 303),
@@ -87,8 +93,8 @@ on_both_databases! {
                 ("/consent?user_code=", 200),
                 ("/consent?user_code=nonsense", 400),
                 ("/consent?user_code=BBBB-BBBB", 303),
-                ("/consent/decision", 405),
-                ("/consent/decision?session=x&decision=allow&scope=orders:read", 405),
+                ("/consent/decision", 403),
+                (&decision, 403),
                 ("/jwks.json", 200),
                 ("/.well-known/oauth-authorization-server", 200),
             ] {
@@ -128,7 +134,11 @@ on_both_databases! {
             assert_leads_to_login(&world.open(SHOP, &codes.user_code, Some(&cookie)).await, SHOP, &codes.user_code);
             assert_eq!(world.open(SHOP, &codes.user_code, page.cookie.as_deref()).await.status(), 200);
             let twice = format!("{}; {cookie}", page.cookie.unwrap());
-            assert_eq!(world.open(SHOP, &codes.user_code, Some(&twice)).await.status(), 303, "a cookie that comes twice");
+            assert_eq!(
+                world.open(SHOP, &codes.user_code, Some(&twice)).await.status(),
+                303,
+                "a cookie that comes twice"
+            );
         }
         world.stop().await;
     }
@@ -198,7 +208,10 @@ on_both_databases! {
         let without = world.codes(SHOP, "user-1", "orders:read").await;
         world.sign_in(SHOP, "jane", &without.user_code).await;
         for (brand, sub, codes) in [
-            (CLUB, "user-1", &wider), (CLUB, "user-2", &other_sub), (CLUB, "user-1", &other_user), (SHOP, "user-1", &without),
+            (CLUB, "user-1", &wider),
+            (CLUB, "user-2", &other_sub),
+            (CLUB, "user-1", &other_user),
+            (SHOP, "user-1", &without),
         ] {
             assert_eq!(world.poll(brand, sub, &codes.device_code).await.oauth_error(), "authorization_pending");
         }
@@ -235,14 +248,22 @@ on_both_databases! {
         ] {
             assert!(text.contains(sentence), "{sentence} in {text}");
         }
-        let boxes: Vec<&str> = page.html.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split_once('>').unwrap().0).collect();
+        let boxes: Vec<&str> =
+            page.html.split("<input type=\"checkbox\"").skip(1).map(|rest| rest.split_once('>').unwrap().0).collect();
         let value = |input: &str| input.split_once("value=\"").unwrap().1.split_once('"').unwrap().0.to_owned();
-        assert_eq!(boxes.iter().map(|input| value(input)).collect::<Vec<_>>(), ["orders:cancel", "refunds:issue", "orders:read"]);
+        assert_eq!(
+            boxes.iter().map(|input| value(input)).collect::<Vec<_>>(),
+            ["orders:cancel", "refunds:issue", "orders:read"]
+        );
         assert!(boxes.iter().all(|input| input.contains("name=\"scope\"") && input.ends_with(" checked")), "{boxes:?}");
         let (_, form) = page.html.split_once("<form").unwrap();
         let action = format!("action=\"https://provider.example.com/a2a/{SHOP}/oauth/consent/decision\"");
         assert!(form.starts_with(" method=\"post\"") && form.contains(&action), "{form}");
-        assert!(page.session.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)), "{}", page.session);
+        assert!(
+            page.session.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte)),
+            "{}",
+            page.session
+        );
         assert!(text.find("Signed in as").unwrap() < text.find("First agent wants to").unwrap());
         world.stop().await;
     }
@@ -265,10 +286,9 @@ on_both_databases! {
     // case 41
     async fn every_page_keeps_itself_from_being_framed_cached_sniffed_or_scripted(db: Database) {
         let world = World::start(&db).await;
-        for (brand, form_action) in [
-            (SHOP, "https://provider.example.com"),
-            (AIRLINE, "https://auth.airline.example https://airline.example"),
-        ] {
+        for (brand, form_action) in
+            [(SHOP, "https://provider.example.com"), (AIRLINE, "https://auth.airline.example https://airline.example")]
+        {
             let codes = world.codes(brand, "user-1", "orders:read").await;
             let good = world.assertion(brand, "jane", &codes.user_code, json!({}));
             let consent = world.post_assertion(brand, &good).await;
@@ -292,12 +312,13 @@ on_both_databases! {
                 (409, "'self'", world.open(brand, &codes.user_code, cookie.as_deref()).await),
             ];
             if brand == SHOP {
-                pages.push((200, "'self'", decision));
+                pages.push((200, "'self'", world.closing(SHOP, &decision).await));
             }
             for (status, form_action, answer) in pages {
                 assert_eq!(answer.status(), status, "{}", answer.text());
                 let policy = answer.header("content-security-policy").unwrap();
-                let directive = |name: &str| policy.split("; ").find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
+                let directive =
+                    |name: &str| policy.split("; ").find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
                 assert_eq!(directive("form-action"), Some(form_action), "{policy}");
                 assert_eq!(directive("frame-ancestors"), Some("'none'"));
                 assert_eq!(directive("default-src"), Some("'none'"));

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::support::client::{Answer, Ask};
 use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, Page, Tokens, hidden_session};
-use crate::support::world::{AIRLINE, CLUB, SHOP, World};
+use crate::support::world::{AIRLINE, CLUB, SHOP, World, brand_table};
 
 const ALLOWED: &str = "You have already allowed this";
 const DENIED: &str = "This was not allowed";
@@ -26,7 +26,7 @@ async fn two_pages(world: &World, codes: &Codes) -> (Page, Page) {
 
 /// The one answer that decided, and the others.
 fn winner(answers: Vec<Answer>) -> (Answer, Vec<Answer>) {
-    let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status() == 200);
+    let (won, lost): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status() == 303);
     assert_eq!(won.len(), 1, "{} decided", won.len());
     (won[0].clone(), lost)
 }
@@ -74,7 +74,7 @@ on_both_databases! {
             let pending = world.poll(brand, "user-1", &codes.device_code).await;
             assert_eq!(pending.oauth_error(), "authorization_pending");
             let done = good().header("origin", "null").header("sec-fetch-site", "same-origin").send().await;
-            assert!([200, 303].contains(&done.status()), "{}", done.text());
+            assert_eq!(done.status(), 303, "{}", done.text());
         }
         world.stop().await;
     }
@@ -93,7 +93,7 @@ on_both_databases! {
             let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
             let ask = allow(&world, SHOP, &page.session);
             let ask = headers.iter().fold(ask, |ask, (name, value)| ask.header(name, value));
-            assert_eq!(ask.send().await.status(), 200, "{headers:?}");
+            assert_eq!(ask.send().await.status(), 303, "{headers:?}");
             Tokens::of(&world.poll(SHOP, "user-1", &codes.device_code).await);
         }
         world.stop().await;
@@ -116,10 +116,14 @@ on_both_databases! {
         assert_eq!(world.open(CLUB, &club.user_code, Some(&renamed)).await.status(), 303);
         assert_eq!(db.contents().await, before);
 
-        let form = [("session", page.session.as_str()), ("decision", "allow"), ("scope", "orders:read"),
-            ("user_code", second.user_code.as_str())];
+        let form = [
+            ("session", page.session.as_str()),
+            ("decision", "allow"),
+            ("scope", "orders:read"),
+            ("user_code", second.user_code.as_str()),
+        ];
         let decided = world.at_issuer(Method::POST, SHOP, "/consent/decision").form(&form).send().await;
-        assert_eq!(decided.status(), 200, "{}", decided.text());
+        assert_eq!(decided.status(), 303, "{}", decided.text());
         Tokens::of(&world.poll(SHOP, "user-1", &shop.device_code).await);
         assert_eq!(world.poll(SHOP, "user-2", &second.device_code).await.oauth_error(), "authorization_pending");
         assert_eq!(world.poll(CLUB, "user-1", &club.device_code).await.oauth_error(), "authorization_pending");
@@ -147,7 +151,7 @@ on_both_databases! {
             assert_eq!(answer.status(), 400, "{decision} {scopes:?} {}", answer.text());
         }
         assert_eq!(db.contents().await, before);
-        assert_eq!(world.decide(SHOP, &page.session, "allow", &["orders:read"]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "allow", &["orders:read"]).await.status(), 303);
         world.stop().await;
     }
 
@@ -156,7 +160,7 @@ on_both_databases! {
         let world = World::start(&db).await;
         let first = world.codes(SHOP, "user-1", "orders:read").await;
         let page = world.sign_in(SHOP, "jane", &first.user_code).await;
-        assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 303);
         assert_eq!(world.poll(SHOP, "user-1", &first.device_code).await.oauth_error(), "access_denied");
         assert_eq!(db.count("SELECT * FROM delegation_grant").await, 0);
 
@@ -164,7 +168,8 @@ on_both_databases! {
         let codes = world.codes(SHOP, "user-1", "orders:cancel").await;
         let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
         let answer = world.decide(SHOP, &page.session, "allow", &[]).await;
-        assert!(answer.text().contains("Access ended"), "{}", answer.text());
+        let closing = world.closing(SHOP, &answer).await;
+        assert!(closing.text().contains("Access ended"), "{}", closing.text());
         assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "access_denied");
         assert_eq!(world.refresh(SHOP, "user-1", &tokens.refresh).await.oauth_error(), "invalid_grant");
         world.send(SHOP, "user-1", Some(&tokens.access), "m-1", None, "Hello").await.assert_invalid_token();
@@ -178,7 +183,7 @@ on_both_databases! {
         let grants = db.rows("SELECT * FROM delegation_grant").await;
         let codes = world.codes(SHOP, "user-1", "orders:read orders:cancel").await;
         let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
-        assert_eq!(world.decide(SHOP, &page.session, "deny", &["orders:read"]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "deny", &["orders:read"]).await.status(), 303);
         assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "access_denied");
         assert_eq!(db.rows("SELECT * FROM delegation_grant").await, grants);
         Tokens::of(&world.refresh(SHOP, "user-1", &tokens.refresh).await);
@@ -210,9 +215,53 @@ on_both_databases! {
         assert_eq!(decisions(&db).await, before);
         assert_eq!(world.poll(SHOP, "user-1", &here.device_code).await.oauth_error(), "authorization_pending");
         let decided = world.decide(SHOP, &session, "allow", &["refunds:issue", "orders:cancel"]).await;
-        assert_eq!(decided.status(), 200, "{}", decided.text());
+        assert_eq!(decided.status(), 303, "{}", decided.text());
         let tokens = Tokens::of(&world.poll(SHOP, "user-1", &here.device_code).await);
         assert_eq!(tokens.scope, "orders:cancel refunds:issue");
+        world.stop().await;
+    }
+
+    // case 42
+    async fn a_grant_that_was_revoked_under_an_open_page_does_not_come_back_by_it(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let codes = world.codes(SHOP, "user-1", "orders:cancel").await;
+        let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
+        world.oauth(SHOP, "/revoke", "user-1", &[("token", &tokens.refresh)]).await.assert_empty(200);
+        let anew = world.decide(SHOP, &page.session, "allow", &["orders:read", "orders:cancel"]).await;
+        assert_eq!(anew.status(), 409, "{}", anew.text());
+        let html = anew.text();
+        assert!(html.contains("value=\"orders:cancel\"") && !html.contains("value=\"orders:read\""), "{html}");
+        assert_eq!(db.rows("SELECT state FROM delegation_grant").await, ["state=ended"]);
+        assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "authorization_pending");
+        world.stop().await;
+    }
+
+    // case 42
+    async fn a_scope_that_the_brand_took_away_under_an_open_page_is_not_granted(db: Database) {
+        let world = World::start(&db).await;
+        let codes = world.codes(SHOP, "user-1", "orders:read orders:cancel").await;
+        let gone = world.codes(SHOP, "user-2", "orders:cancel").await;
+        let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
+        let page_of_gone = world.sign_in(SHOP, "jane", &gone.user_code).await;
+        let shop = brand_table(SHOP, "Example Shop", "{ builtin = \"demo\" }", Some((&world.brand_login, "")));
+        let cancel = "{ id = \"orders:cancel\", description = \"Cancel an order\", writes = true },\n";
+        assert!(shop.contains(cancel));
+        world.apply(&shop.replace(cancel, "")).await;
+
+        let anew = world.decide(SHOP, &page.session, "allow", &["orders:read", "orders:cancel"]).await;
+        assert_eq!(anew.status(), 409, "{}", anew.text());
+        assert!(!anew.text().contains("value=\"orders:cancel\""), "{}", anew.text());
+        assert_eq!(db.count("SELECT * FROM delegation_grant").await, 0);
+        let session = hidden_session(&anew.text());
+        assert_eq!(world.decide(SHOP, &session, "allow", &["orders:read"]).await.status(), 303);
+        assert_eq!(Tokens::of(&world.poll(SHOP, "user-1", &codes.device_code).await).scope, "orders:read");
+
+        let nothing_left = world.decide(SHOP, &page_of_gone.session, "allow", &["orders:cancel"]).await;
+        assert_eq!(nothing_left.status(), 409, "{}", nothing_left.text());
+        let session = hidden_session(&nothing_left.text());
+        assert_eq!(world.decide(SHOP, &session, "allow", &[]).await.status(), 303);
+        assert_eq!(world.poll(SHOP, "user-2", &gone.device_code).await.oauth_error(), "access_denied");
         world.stop().await;
     }
 
@@ -271,12 +320,12 @@ on_both_databases! {
             let grants = db.rows("SELECT pa_sub FROM delegation_grant").await;
             let has_grant = grants.contains(&format!("pa_sub={sub}"));
             match (allowed.status(), denied.status()) {
-                (200, 409) => {
+                (303, 409) => {
                     assert!(denied.text().contains(ALLOWED), "{}", denied.text());
                     Tokens::of(&poll);
                     assert!(has_grant);
                 }
-                (409, 200) => {
+                (409, 303) => {
                     assert!(allowed.text().contains(DENIED), "{}", allowed.text());
                     assert_eq!(poll.oauth_error(), "access_denied");
                     assert!(!has_grant);
@@ -295,7 +344,7 @@ on_both_databases! {
             let codes = world.codes(SHOP, "user-1", "orders:read").await;
             let (one, two) = two_pages(&world, &codes).await;
             let scopes: &[&str] = if first == "allow" { &["orders:read"] } else { &[] };
-            assert_eq!(world.decide(SHOP, &one.session, first, scopes).await.status(), 200);
+            assert_eq!(world.decide(SHOP, &one.session, first, scopes).await.status(), 303);
             let before = db.contents().await;
             for (page, again) in [(&one, "allow"), (&one, "deny"), (&two, "allow"), (&two, "deny")] {
                 let answer = world.decide(SHOP, &page.session, again, &["orders:read"]).await;
@@ -324,6 +373,33 @@ on_both_databases! {
         }
         assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "expired_token");
         assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
+    async fn without_a_way_back_the_flow_ends_on_a_page_that_says_what_was_decided(db: Database) {
+        let world = World::start(&db).await;
+        for (decision, scopes, title, sentence) in [
+            ("allow", &["orders:cancel"][..], "Allowed", "Cancel an order"),
+            ("deny", &["orders:read"], "Not allowed", "Nothing new was allowed."),
+            ("allow", &[], "Access ended", "You left nothing ticked."),
+            ("allow", &[], "Not allowed", "Nothing new was allowed."),
+        ] {
+            let codes = world.codes(SHOP, "user-1", "orders:read orders:cancel").await;
+            let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
+            let decision_url = format!("/consent/decision?session={}", page.session);
+            let early = world.at_issuer(Method::GET, SHOP, &decision_url).send().await;
+            assert_eq!(early.status(), 403, "nothing is decided yet");
+            let decided = world.decide(SHOP, &page.session, decision, scopes).await;
+            let before = db.contents().await;
+            for _ in 0..2 {
+                let html = world.closing(SHOP, &decided).await.text();
+                assert!(html.contains(&format!("<h1>{title}</h1>")) && html.contains(sentence), "{html}");
+                assert!(!html.contains("Look up your orders"), "{html}");
+            }
+            let club = world.at_issuer(Method::GET, CLUB, &decision_url).send().await;
+            assert_eq!(club.status(), 403, "another Brand's");
+            assert_eq!(db.contents().await, before);
+        }
         world.stop().await;
     }
 

@@ -61,7 +61,11 @@ on_both_databases! {
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("sub", json!("john"))])), "sub"),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("exp", json!(now.seconds()))])), "exp"),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("grant_id", json!(shop.grant()))])), "grant_id"),
-            (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("grant_id", json!("a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA"))])), "no grant"),
+            (
+                ask(&world, AIRLINE)
+                    .delegation(&signed("at+jwt", &[("grant_id", json!("a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA"))])),
+                "no grant",
+            ),
             (ask(&world, AIRLINE).delegation(&altered(dots[0] - 2)), "altered header"),
             (ask(&world, AIRLINE).delegation(&altered(dots[0] + 5)), "altered claims"),
             (ask(&world, AIRLINE).delegation(&altered(dots[1] + 5)), "altered signature"),
@@ -140,8 +144,12 @@ on_both_databases! {
     async fn every_route_of_the_interface_refuses_a_bad_delegation_header(db: Database) {
         let world = World::start(&db).await;
         for (method, path) in [
-            (Method::POST, "message:send"), (Method::POST, "message:stream"), (Method::GET, "tasks"),
-            (Method::GET, "tasks/t"), (Method::POST, "tasks/t:cancel"), (Method::GET, "extendedAgentCard"),
+            (Method::POST, "message:send"),
+            (Method::POST, "message:stream"),
+            (Method::GET, "tasks"),
+            (Method::GET, "tasks/t"),
+            (Method::POST, "tasks/t:cancel"),
+            (Method::GET, "extendedAgentCard"),
             (Method::POST, "tasks/t/pushNotificationConfigs"),
         ] {
             let ask = world.ask(method, PROVIDER, &format!("/a2a/{SHOP}/{path}")).bearer(&world.jwt("user-1"));
@@ -168,7 +176,10 @@ on_both_databases! {
         assert_eq!(world.backend.seen()[1].json()["delegation"], Value::Null);
         let still = world.send(AIRLINE, "user-1", Some(&john.access), "m-4", Some(&context), "Hello").await;
         still.assert_a2a_error("INVALID_PARAMS");
-        assert_eq!(world.send(AIRLINE, "user-1", Some(&jane.access), "m-5", Some(&context), "Hello").await.status(), 200);
+        assert_eq!(
+            world.send(AIRLINE, "user-1", Some(&jane.access), "m-5", Some(&context), "Hello").await.status(),
+            200
+        );
         world.stop().await;
     }
 
@@ -206,13 +217,17 @@ on_both_databases! {
         let world = World::start(&db).await;
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         let context = world.send(AIRLINE, "user-1", None, "m-0", None, "Hello").await.context();
-        let recorded = "SELECT actor_kind, subject, payload FROM audit WHERE action = 'agent_overreach' ORDER BY sequence";
+        let recorded =
+            "SELECT actor_kind, subject, payload FROM audit WHERE action = 'agent_overreach' ORDER BY sequence";
         let claims = |scopes: Value| Script::json(json!({ "parts": [{ "text": "Did it." }], "scopesUsed": scopes }));
         for (rows, (script, token)) in [
             (claims(json!(["orders:read", "orders:cancel"])), Some(tokens.access.as_str())),
             (claims(json!(["never:offered"])), Some(tokens.access.as_str())),
             (claims(json!(["orders:read"])), None),
-        ].into_iter().enumerate() {
+        ]
+        .into_iter()
+        .enumerate()
+        {
             world.backend.answer_with(script);
             let answer = world.send(AIRLINE, "user-1", token, "m-1", Some(&context), "Do it").await;
             answer.assert_a2a_error("INTERNAL");
@@ -240,9 +255,15 @@ on_both_databases! {
         let (codes_before, audit) = (db.count(codes).await, db.count("SELECT * FROM audit").await);
         for (script, why) in [
             (Script::json(json!({ "parts": [], "missingScopes": ["never:offered"] })), "unknown missing scope"),
-            (Script::json(json!({ "parts": [], "missingScopes": ["refunds:issue", "x"] })), "one unknown missing scope"),
+            (
+                Script::json(json!({ "parts": [], "missingScopes": ["refunds:issue", "x"] })),
+                "one unknown missing scope",
+            ),
             (Script::json(json!({ "parts": [], "missingScopes": ["orders:read"] })), "a scope that it has"),
-            (Script::json(json!({ "parts": [{ "text": "x" }], "missingScopes": ["orders:cancel"], "close": true })), "closing"),
+            (
+                Script::json(json!({ "parts": [{ "text": "x" }], "missingScopes": ["orders:cancel"], "close": true })),
+                "closing",
+            ),
             (raw("text/html", "<html>Bad gateway</html>".to_owned()), "HTML"),
             (raw("text/html", good.clone()), "JSON as HTML"),
             (raw("application/json", "<html></html>".to_owned()), "HTML as JSON"),

@@ -58,7 +58,11 @@ on_both_databases! {
             format!("[{good}]").into_bytes(),
             format!("{good}{good}").into_bytes(),
             good.as_bytes()[..good.len() - 1].to_vec(),
-            b"null".to_vec(), b"\"message\"".to_vec(), b"7".to_vec(), b"{}".to_vec(), Vec::new(),
+            b"null".to_vec(),
+            b"\"message\"".to_vec(),
+            b"7".to_vec(),
+            b"{}".to_vec(),
+            Vec::new(),
             br#"{"message":null}"#.to_vec(),
             br#"{"message":[]}"#.to_vec(),
         ] {
@@ -81,7 +85,8 @@ on_both_databases! {
         };
         let before = db.contents().await;
         post(&world, of(64 * 1024 + 1)).await.assert_empty(413);
-        let gzip = world.message(AIRLINE, "user-1").body("application/json", of(200)).header("content-encoding", "gzip");
+        let gzip =
+            world.message(AIRLINE, "user-1").body("application/json", of(200)).header("content-encoding", "gzip");
         gzip.send().await.assert_empty(415);
         assert_eq!(db.contents().await, before);
         assert_eq!(post(&world, of(64 * 1024)).await.status(), 200);
@@ -93,17 +98,30 @@ on_both_databases! {
         let world = World::start(&db).await;
         let before = db.contents().await;
         for parts in [
-            json!([]), json!([{}]), json!([{ "text": "" }]), json!([{ "text": " " }]), json!([{ "text": "\n\t\u{a0}" }]),
-            json!([{ "text": null }]), json!([{ "text": 1 }]), json!(["Hello"]), json!({ "text": "Hello" }), json!(null),
-            json!([{ "text": "Hello" }, {}]), json!([{ "mediaType": "text/plain" }]),
+            json!([]),
+            json!([{}]),
+            json!([{ "text": "" }]),
+            json!([{ "text": " " }]),
+            json!([{ "text": "\n\t\u{a0}" }]),
+            json!([{ "text": null }]),
+            json!([{ "text": 1 }]),
+            json!(["Hello"]),
+            json!({ "text": "Hello" }),
+            json!(null),
+            json!([{ "text": "Hello" }, {}]),
+            json!([{ "mediaType": "text/plain" }]),
         ] {
             let answer = post(&world, with(json!({ "parts": parts.clone() })).to_string()).await;
             assert_eq!(answer.status(), 400, "{parts}");
             answer.assert_a2a_error("INVALID_PARAMS");
         }
         for part in [
-            json!({ "text": "Hello", "url": "https://x.example/a.png" }), json!({ "url": "https://x.example/a.png" }),
-            json!({ "data": {} }), json!({ "data": [1] }), json!({ "raw": "AAAA" }), json!({ "text": "Hello", "raw": "AAAA" }),
+            json!({ "text": "Hello", "url": "https://x.example/a.png" }),
+            json!({ "url": "https://x.example/a.png" }),
+            json!({ "data": {} }),
+            json!({ "data": [1] }),
+            json!({ "raw": "AAAA" }),
+            json!({ "text": "Hello", "raw": "AAAA" }),
         ] {
             let answer = post(&world, with(json!({ "parts": [{ "text": "Hello" }, part.clone()] })).to_string()).await;
             assert_eq!(answer.status(), 400, "{part}");
@@ -118,7 +136,15 @@ on_both_databases! {
     async fn only_a_user_speaks_and_never_to_a_task(db: Database) {
         let world = World::start(&db).await;
         let before = db.contents().await;
-        for role in [json!("user"), json!("ROLE_AGENT"), json!("ROLE_UNSPECIFIED"), json!("role_user"), json!(1), json!(null), json!("")] {
+        for role in [
+            json!("user"),
+            json!("ROLE_AGENT"),
+            json!("ROLE_UNSPECIFIED"),
+            json!("role_user"),
+            json!(1),
+            json!(null),
+            json!(""),
+        ] {
             let answer = post(&world, with(json!({ "role": role.clone() })).to_string()).await;
             assert_eq!(answer.status(), 400, "{role}");
             answer.assert_a2a_error("INVALID_PARAMS");
@@ -137,8 +163,12 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
         assert!(world.backend.seen().is_empty());
         for changes in [
-            json!({ "taskId": null }), json!({ "taskId": "" }), json!({ "contextId": null }), json!({ "contextId": "" }),
-            json!({ "messageId": "\u{e9}".repeat(256) }), json!({ "unknown": [1], "extensions": null, "metadata": { "a": 1 } }),
+            json!({ "taskId": null }),
+            json!({ "taskId": "" }),
+            json!({ "contextId": null }),
+            json!({ "contextId": "" }),
+            json!({ "messageId": "\u{e9}".repeat(256) }),
+            json!({ "unknown": [1], "extensions": null, "metadata": { "a": 1 } }),
         ] {
             let answer = post(&world, with(changes.clone()).to_string()).await;
             assert_eq!(answer.status(), 200, "{changes}: {}", answer.text());
@@ -159,9 +189,21 @@ on_both_databases! {
         let before = db.contents().await;
         let mut bodies = HashSet::new();
         for context in [
-            other_sub, elsewhere, other_pa, "f0c12e6b-231e-4d92-a610-2518a0f27d20".to_owned(), "x".to_owned(),
-            own.to_uppercase(), own.replace('-', ""), format!("{{{own}}}"), format!("urn:uuid:{own}"), format!("{own} "),
-            format!("{own}\u{0}"), "\u{0}".to_owned(), " ".to_owned(), "c".repeat(10_000), "' OR 1=1 --".to_owned(),
+            other_sub,
+            elsewhere,
+            other_pa,
+            "f0c12e6b-231e-4d92-a610-2518a0f27d20".to_owned(),
+            "x".to_owned(),
+            own.to_uppercase(),
+            own.replace('-', ""),
+            format!("{{{own}}}"),
+            format!("urn:uuid:{own}"),
+            format!("{own} "),
+            format!("{own}\u{0}"),
+            "\u{0}".to_owned(),
+            " ".to_owned(),
+            "c".repeat(10_000),
+            "' OR 1=1 --".to_owned(),
         ] {
             for id in ["m-0", "m-1"] {
                 let answer = world.send(AIRLINE, "user-1", None, id, Some(&context), "Hello").await;
@@ -208,10 +250,13 @@ on_both_databases! {
         assert_eq!((answer.status(), answer.header("content-type")), (200, Some("application/a2a+json")));
         let json = answer.json();
         let message = &json["message"];
-        assert_eq!(json, json!({ "message": {
-            "messageId": message["messageId"], "contextId": message["contextId"], "role": "ROLE_AGENT",
-            "parts": [{ "text": "One" }, { "text": "Two" }],
-        }}));
+        assert_eq!(
+            json,
+            json!({ "message": {
+                "messageId": message["messageId"], "contextId": message["contextId"], "role": "ROLE_AGENT",
+                "parts": [{ "text": "One" }, { "text": "Two" }],
+            }})
+        );
         assert!(message["messageId"].is_string());
         let context = message["contextId"].as_str().unwrap();
         assert_eq!(uuid::Uuid::parse_str(context).unwrap().get_version_num(), 4);
@@ -250,7 +295,8 @@ on_both_databases! {
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         let reply = world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", None, "Hello").await;
         let context = reply.context();
-        let send = async |token: Option<&str>| world.send(AIRLINE, "user-1", token, "m-1", Some(&context), "Hello").await;
+        let send =
+            async |token: Option<&str>| world.send(AIRLINE, "user-1", token, "m-1", Some(&context), "Hello").await;
         let john = world.tokens(AIRLINE, "user-1", "john", &["orders:read"]).await;
         send(None).await.assert_a2a_error("INVALID_PARAMS");
         send(Some(&john.access)).await.assert_a2a_error("INVALID_PARAMS");

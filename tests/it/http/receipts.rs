@@ -52,11 +52,17 @@ on_both_databases! {
         let (jws, _) = receipt_of(&world, SHOP).await;
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
         let before = db.contents().await;
-        let send = || world.ask(Method::POST, PROVIDER, &format!("/a2a/{SHOP}/message:send")).json(&message("m-2", None, "Hi"));
+        let send = || {
+            world.ask(Method::POST, PROVIDER, &format!("/a2a/{SHOP}/message:send")).json(&message("m-2", None, "Hi"))
+        };
         send().bearer(&jws).send().await.assert_unauthenticated();
         send().bearer(&world.jwt("user-1")).delegation(&jws).send().await.assert_invalid_token();
         let token = world.at_issuer(Method::POST, SHOP, "/token").bearer(&jws);
-        token.form(&[("grant_type", DEVICE_CODE_GRANT), ("device_code", &codes.device_code)]).send().await.assert_unauthenticated();
+        token
+            .form(&[("grant_type", DEVICE_CODE_GRANT), ("device_code", &codes.device_code)])
+            .send()
+            .await
+            .assert_unauthenticated();
         assert_eq!(world.refresh(SHOP, "user-1", &jws).await.oauth_error(), "invalid_grant");
         assert_eq!(world.poll(SHOP, "user-1", &jws).await.oauth_error(), "invalid_grant");
         assert_eq!(world.post_assertion(SHOP, &jws).await.status(), 403);
@@ -83,16 +89,20 @@ on_both_databases! {
         let receipt = reply.json()["message"]["metadata"]["pact.receipt"].clone();
         // SHA-256 of {"a":"é","b":1}, the form of RFC 8785.
         let hash = BASE64_URL_SAFE_NO_PAD.encode(openssl::sha::sha256("{\"a\":\"\u{e9}\",\"b\":1}".as_bytes()));
-        assert_eq!(receipt["claims"], json!({
-            "grantId": tokens.grant(), "user": "jane", "pa": "https://pa.example.com", "brand": interface_url(AIRLINE),
-            "scopesUsed": receipt["claims"]["scopesUsed"],
-            "actions": [
-                { "tool": "lookup_orders" }, { "tool": "cancel_order", "argsHash": hash },
-                { "tool": "notify", "argsHash": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" },
-            ],
-            "ts": "2026-01-01T00:00:00Z",
-        }));
-        let mut used: Vec<&str> = receipt["claims"]["scopesUsed"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+        assert_eq!(
+            receipt["claims"],
+            json!({
+                "grantId": tokens.grant(), "user": "jane", "pa": "https://pa.example.com", "brand": interface_url(AIRLINE),
+                "scopesUsed": receipt["claims"]["scopesUsed"],
+                "actions": [
+                    { "tool": "lookup_orders" }, { "tool": "cancel_order", "argsHash": hash },
+                    { "tool": "notify", "argsHash": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" },
+                ],
+                "ts": "2026-01-01T00:00:00Z",
+            })
+        );
+        let mut used: Vec<&str> =
+            receipt["claims"]["scopesUsed"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
         used.sort_unstable();
         assert_eq!(used, ["orders:cancel", "orders:read"]);
 
@@ -122,20 +132,21 @@ on_both_databases! {
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         let done = json!({ "parts": [{ "text": "Done." }], "scopesUsed": ["orders:read"] });
         world.backend.answer_with(Script::json(done).after(Duration::from_millis(500)));
-        let (reply, ()) = tokio::join!(
-            world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", None, "Do it"),
-            async {
+        let (reply, ()) =
+            tokio::join!(world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", None, "Do it"), async {
                 world.backend.seen_at_least(1).await;
                 world.oauth(AIRLINE, "/revoke", "user-1", &[("token", &tokens.refresh)]).await.assert_empty(200);
-            },
-        );
+            },);
         assert_eq!(reply.status(), 200, "{}", reply.text());
         let claims = &reply.json()["message"]["metadata"]["pact.receipt"]["claims"];
         assert_eq!(claims["scopesUsed"], json!(["orders:read"]));
         assert_eq!(db.count("SELECT * FROM receipt").await, 1);
         let again = world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", Some(&reply.context()), "Do it").await;
         again.assert_invalid_token();
-        world.send(AIRLINE, "user-1", None, "m-2", Some(&reply.context()), "Hello").await.assert_a2a_error("UNSUPPORTED_OPERATION");
+        world
+            .send(AIRLINE, "user-1", None, "m-2", Some(&reply.context()), "Hello")
+            .await
+            .assert_a2a_error("UNSUPPORTED_OPERATION");
         world.stop().await;
     }
 }

@@ -61,15 +61,34 @@ on_both_databases! {
         let world = World::start(&db).await;
         let tasks = |query: &str| at(&world, &Method::GET, SHOP, &format!("tasks{query}")).bearer(&world.jwt("user-1"));
         for wrong in [
-            "0", "101", "1e1", "%2B5", "+5", "", "007", "-1", "1.0", "%205", "5%20", "0x10", "4294967297", "%D9%A5", "1&pageSize=1",
-            "1&pageSize=", "5&pageSize=50",
+            "0",
+            "101",
+            "1e1",
+            "%2B5",
+            "+5",
+            "",
+            "007",
+            "-1",
+            "1.0",
+            "%205",
+            "5%20",
+            "0x10",
+            "4294967297",
+            "%D9%A5",
+            "1&pageSize=1",
+            "1&pageSize=",
+            "5&pageSize=50",
         ] {
             let answer = tasks(&format!("?pageSize={wrong}")).send().await;
             assert_eq!(answer.status(), 400, "{wrong}");
             answer.assert_a2a_error("INVALID_PARAMS");
         }
         for (query, size) in [
-            ("?pageSize=1", 1), ("?pageSize=100", 100), ("?pageSize=%35", 5), ("", 50), ("?", 50),
+            ("?pageSize=1", 1),
+            ("?pageSize=100", 100),
+            ("?pageSize=%35", 5),
+            ("", 50),
+            ("?", 50),
             ("?contextId=x&status=TASK_STATE_WORKING&pageToken=abc&historyLength=-1&unknown=%00&pageSize=7", 7),
         ] {
             let answer = tasks(query).send().await;
@@ -84,10 +103,27 @@ on_both_databases! {
         let body = message("m-1", None, "Hello").to_string();
         let before = db.contents().await;
         for path in [
-            "", "message:send/", "Message:Send", "message:SEND", "message", "message:", "message:send:send", "message%253Asend",
-            "message:send%2F", "/message:send", "./x/message:sends", "tasks/", "tasks/t-1/", "tasks/t-1:resubscribe/x", "Tasks",
-            "extendedAgentCard/", "tasks/t-1/pushNotificationConfigs/", "tasks/t-1/pushNotificationConfigs/c/d", "oauth",
-            ".well-known/agent.json", "v1/message:send",
+            "",
+            "message:send/",
+            "Message:Send",
+            "message:SEND",
+            "message",
+            "message:",
+            "message:send:send",
+            "message%253Asend",
+            "message:send%2F",
+            "/message:send",
+            "./x/message:sends",
+            "tasks/",
+            "tasks/t-1/",
+            "tasks/t-1:resubscribe/x",
+            "Tasks",
+            "extendedAgentCard/",
+            "tasks/t-1/pushNotificationConfigs/",
+            "tasks/t-1/pushNotificationConfigs/c/d",
+            "oauth",
+            ".well-known/agent.json",
+            "v1/message:send",
         ] {
             for bearer in [Some(&jwt), None] {
                 let ask = at(&world, &Method::POST, SHOP, path).body("application/json", body.clone());
@@ -144,7 +180,10 @@ on_both_databases! {
         let world = World::start(&db).await;
         let body = message("m-1", None, "Hello").to_string();
         for (content_type, version) in [
-            ("text/plain", "2.0"), ("application/a2a+json", "1.0"), ("application/x-www-form-urlencoded", ""), ("nonsense", "0.3"),
+            ("text/plain", "2.0"),
+            ("application/a2a+json", "1.0"),
+            ("application/x-www-form-urlencoded", ""),
+            ("nonsense", "0.3"),
         ] {
             let ask = at(&world, &Method::POST, PLAIN, "message:send").bearer(&world.jwt("user-1"));
             let ask = ask.body(content_type, body.clone()).header("a2a-version", version).header("a2a-extensions", "x");
@@ -156,7 +195,9 @@ on_both_databases! {
 
     async fn head_answers_as_get_does_without_a_body(db: Database) {
         let world = World::start(&db).await;
-        for (path, authenticated) in [("tasks", true), ("tasks/t-1", true), ("extendedAgentCard", true), (".well-known/agent-card.json", false)] {
+        for (path, authenticated) in
+            [("tasks", true), ("tasks/t-1", true), ("extendedAgentCard", true), (".well-known/agent-card.json", false)]
+        {
             let ask = |method: &Method| {
                 let ask = at(&world, method, SHOP, path);
                 if authenticated { ask.bearer(&world.jwt("user-1")) } else { ask }

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use crate::support::backend::Script;
 use crate::support::client::Answer;
 use crate::support::database::on_both_databases;
 use crate::support::flow::{Page, Tokens, claims, code_in};
-use crate::support::world::{SHOP, World, consent_url};
+use crate::support::world::{AIRLINE, SHOP, World, consent_url};
 
 const REFUND: &str = "Refund order A-88213";
 
@@ -41,14 +42,16 @@ on_both_databases! {
         let receipt = &task["metadata"]["pact.receipt"]["claims"];
         assert_eq!((&receipt["scopesUsed"], &receipt["actions"]), (&json!([]), &json!([])));
         let found = world.ask(
-            assent::outbound::Method::GET, "provider.example.com",
+            assent::outbound::Method::GET,
+            "provider.example.com",
             &format!("/a2a/{SHOP}/tasks/{}", task["id"].as_str().unwrap()),
         );
         found.bearer(&world.jwt("user-1")).send().await.assert_a2a_error("TASK_NOT_FOUND");
 
         let page = world.sign_in(SHOP, "jane", &code_in(&link(&answer))).await;
-        let decided = world.decide(SHOP, &page.session, "allow", &["orders:read", "orders:cancel", "refunds:issue"]).await;
-        assert_eq!(decided.status(), 200, "{}", decided.text());
+        let decided =
+            world.decide(SHOP, &page.session, "allow", &["orders:read", "orders:cancel", "refunds:issue"]).await;
+        assert_eq!(decided.status(), 303, "{}", decided.text());
         let tokens = Tokens::of(&world.refresh(SHOP, "user-1", &tokens.refresh).await);
         assert_eq!(tokens.scope, "orders:read orders:cancel refunds:issue");
         let done = world.send(SHOP, "user-1", Some(&tokens.access), "m-1", Some(&context), text).await;
@@ -65,7 +68,7 @@ on_both_databases! {
         let codes = world.codes(SHOP, "user-1", "refunds:issue").await;
         let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
         let decided = world.decide(SHOP, &page.session, "allow", &["orders:read", "refunds:issue"]).await;
-        assert_eq!(decided.status(), 200);
+        assert_eq!(decided.status(), 303);
         let tokens = Tokens::of(&world.poll(SHOP, "user-1", &codes.device_code).await);
         assert_eq!((tokens.scope.as_str(), tokens.grant()), ("orders:read refunds:issue", first.grant()));
         let done = world.send(SHOP, "user-1", Some(&tokens.access), "m-1", Some(&answer.context()), REFUND).await;
@@ -73,11 +76,11 @@ on_both_databases! {
         world.stop().await;
     }
 
-    async fn the_link_is_the_consent_page_while_the_brand_user_has_a_live_session_and_the_login_afterwards(db: Database) {
+    async fn the_link_is_the_consent_page_during_a_live_session_and_the_login_afterwards(db: Database) {
         let world = World::start(&db).await;
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
         let signed_in = world.sign_in(SHOP, "jane", &codes.user_code).await;
-        assert_eq!(world.decide(SHOP, &signed_in.session, "allow", &["orders:read"]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &signed_in.session, "allow", &["orders:read"]).await.status(), 303);
         let tokens = Tokens::of(&world.poll(SHOP, "user-1", &codes.device_code).await);
         let while_live = link(&step_up(&world, &tokens, "m-1").await);
         let code = code_in(&while_live);
@@ -180,15 +183,53 @@ on_both_databases! {
         let ((old, was), (new, is)) = (parts(&first), parts(&renewed));
         assert_ne!(new, old);
         assert_eq!(is, was, "only the link is another");
-        let raw = |text: &str| text.split_once("\"pact.receipt\":").unwrap().1.split_once("},\"pact.").unwrap().0.to_owned();
+        let raw =
+            |text: &str| text.split_once("\"pact.receipt\":").unwrap().1.split_once("},\"pact.").unwrap().0.to_owned();
         assert_eq!(raw(&renewed.text()), raw(&first.text()), "the receipt is the same to the byte");
         assert_eq!(again(&tokens).await.text(), renewed.text());
 
         let page = world.sign_in(SHOP, "jane", &new).await;
-        assert_eq!(world.decide(SHOP, &page.session, "deny", &[]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "deny", &[]).await.status(), 303);
         let after_no = again(&tokens).await;
         assert!(![old.clone(), new.clone()].contains(&parts(&after_no).0), "a refused code is not handed out again");
         assert_eq!(db.count("SELECT * FROM receipt").await, 1);
+        world.stop().await;
+    }
+
+    async fn a_step_up_is_repeated_to_its_own_grant_alone(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let john = world.tokens(SHOP, "user-1", "john", &["orders:read", "refunds:issue"]).await;
+        let first = step_up(&world, &tokens, "m-1").await;
+        let before = db.contents().await;
+        for token in [None, Some(john.access.as_str())] {
+            let refused = world.send(SHOP, "user-1", token, "m-1", Some(&first.context()), REFUND).await;
+            refused.assert_a2a_error("INVALID_PARAMS");
+        }
+        assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
+    async fn without_a_delegation_token_a_step_up_is_an_ordinary_request_that_delegation_continues(db: Database) {
+        let world = World::start(&db).await;
+        let missing = json!({ "parts": [{ "text": "Connect your account." }], "missingScopes": ["orders:read"] });
+        world.backend.answer_with(Script::json(missing));
+        let first = world.send(AIRLINE, "user-1", None, "m-1", None, "My orders").await;
+        assert!(link(&first).starts_with("https://login.example/login?lang=en&return_to="), "{}", first.text());
+        assert_eq!(first.json()["task"]["metadata"]["pact.receipt"], Value::Null);
+        let again = world.send(AIRLINE, "user-1", None, "m-1", Some(&first.context()), "My orders").await;
+        assert_eq!(again.text(), first.text());
+        assert_eq!(world.backend.seen().len(), 1);
+
+        let page = world.sign_in(AIRLINE, "jane", &code_in(&link(&first))).await;
+        assert_eq!(world.decide(AIRLINE, &page.session, "allow", &["orders:read"]).await.status(), 303);
+        let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
+        world.backend.answer_with(Script::text("Here they are."));
+        let context = first.context();
+        let done = world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", Some(&context), "My orders").await;
+        assert_eq!(done.json()["message"]["parts"], json!([{ "text": "Here they are." }]), "{}", done.text());
+        let key = format!("{context}/m-1/1");
+        assert_eq!(world.backend.seen()[1].header("idempotency-key"), Some(key.as_str()));
         world.stop().await;
     }
 
@@ -198,8 +239,8 @@ on_both_databases! {
         let answer = step_up(&world, &tokens, "m-1").await;
         let page = world.sign_in(SHOP, "jane", &code_in(&link(&answer))).await;
         let ended = world.decide(SHOP, &page.session, "allow", &[]).await;
-        assert_eq!(ended.status(), 200, "{}", ended.text());
-        assert!(ended.text().contains("Access ended"), "{}", ended.text());
+        let closing = world.closing(SHOP, &ended).await;
+        assert!(closing.text().contains("Access ended"), "{}", closing.text());
         let message = world.send(SHOP, "user-1", Some(&tokens.access), "m-1", Some(&answer.context()), REFUND).await;
         message.assert_invalid_token();
         let alone = world.send(SHOP, "user-1", None, "m-2", Some(&answer.context()), "Hello").await;
@@ -227,7 +268,7 @@ on_both_databases! {
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read", "orders:cancel"]).await;
         let page = world.sign_in(SHOP, "jane", &code_in(&link(&step_up(&world, &tokens, "m-1").await))).await;
         let decided = world.decide(SHOP, &page.session, "allow", &["orders:read", "refunds:issue"]).await;
-        assert_eq!(decided.status(), 200);
+        assert_eq!(decided.status(), 303);
         // What was taken back is gone from the token that still names it.
         assert_eq!(claims(&tokens.access)["scope"], "orders:read orders:cancel");
         let cancel = world.send(SHOP, "user-1", Some(&tokens.access), "m-2", None, "Cancel order A-88213").await;

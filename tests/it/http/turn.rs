@@ -33,10 +33,9 @@ on_both_databases! {
         let tokens = world.tokens(AIRLINE, "user-1", "jane-4471", &["orders:read", "orders:cancel"]).await;
         let form = [("grant_type", "refresh_token"), ("refresh_token", &tokens.refresh), ("scope", "orders:read")];
         let narrow = Tokens::of(&world.oauth(AIRLINE, "/token", "user-1", &form).await);
-        for (id, token, scopes) in [
-            ("m-2", &tokens, json!(["orders:read", "orders:cancel"])),
-            ("m-3", &narrow, json!(["orders:read"])),
-        ] {
+        for (id, token, scopes) in
+            [("m-2", &tokens, json!(["orders:read", "orders:cancel"])), ("m-3", &narrow, json!(["orders:read"]))]
+        {
             let sent = json!({ "message": {
                 "messageId": id, "contextId": context, "role": "ROLE_USER", "metadata": { "x": 1 },
                 "parts": [{ "text": "One", "mediaType": "text/plain" }, { "text": " two " }],
@@ -114,7 +113,8 @@ on_both_databases! {
 
         // A message id cannot look like another message's count of step-ups.
         world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1/2", Some(&context), "Other").await;
-        let keys: Vec<String> = turns(&world).iter().map(|turn| turn.header("idempotency-key").unwrap().to_owned()).collect();
+        let keys: Vec<String> =
+            turns(&world).iter().map(|turn| turn.header("idempotency-key").unwrap().to_owned()).collect();
         assert_eq!(keys.iter().filter(|key| **key == format!("{context}/m-1/2")).count(), 1, "{keys:?}");
         world.stop().await;
     }
@@ -127,8 +127,13 @@ on_both_databases! {
 
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read", "orders:cancel"]).await;
         let codes = world.codes(AIRLINE, "user-1", "refunds:issue").await;
-        let page = Page::of(&world.post_assertion(AIRLINE, &world.assertion(AIRLINE, "jane", &codes.user_code, json!({}))).await);
-        assert_eq!(world.decide(AIRLINE, &page.session, "allow", &["orders:cancel", "refunds:issue"]).await.status(), 303);
+        let page = Page::of(
+            &world.post_assertion(AIRLINE, &world.assertion(AIRLINE, "jane", &codes.user_code, json!({}))).await,
+        );
+        assert_eq!(
+            world.decide(AIRLINE, &page.session, "allow", &["orders:cancel", "refunds:issue"]).await.status(),
+            303
+        );
         world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", None, "Hello").await;
         let delegation = last(&world).json()["delegation"].clone();
         assert_eq!(delegation["scopes"], json!(["orders:cancel"]), "the token's and the grant's");

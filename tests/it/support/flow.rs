@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::client::{Answer, Ask};
-use super::world::{Party, World, issuer};
+use super::world::{Party, World, consent_url, issuer};
 
 pub(crate) const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -114,6 +114,15 @@ impl World {
         let mut form = vec![("session", session), ("decision", decision)];
         form.extend(scopes.iter().map(|scope| ("scope", *scope)));
         self.at_issuer(Method::POST, brand, "/consent/decision").form(&form).send().await
+    }
+
+    /// The page to which a decision leads at a Brand without a `return_url`.
+    pub(crate) async fn closing(&self, brand: &str, decided: &Answer) -> Answer {
+        assert_eq!(decided.status(), 303, "{}", decided.text());
+        let query = decided.header("location").unwrap().strip_prefix(&consent_url(brand)).unwrap();
+        let closing = self.at_issuer(Method::GET, brand, &format!("/consent{query}")).send().await;
+        assert_eq!(closing.status(), 200, "{}", closing.text());
+        closing
     }
 
     /// `user` allows `scopes` of what `sub` asked for with `codes`.
