@@ -203,6 +203,11 @@ on_both_databases! {
                 let form = [("scope", "orders:read"), ("assertion", "a.b.c"), ("session", "x"), ("token", "x")];
                 let ask = if *method == Method::POST { ask.form(&form) } else { ask };
                 assert_eq!(ask.send().await.status(), 404, "{method} {path} at {brand}");
+                // Who does not say who it is learns no more of a Brand than of any other.
+                if ["/device_authorization", "/token", "/revoke"].contains(path) {
+                    let nobody = world.at_issuer(method.clone(), brand, path).form(&form);
+                    nobody.send().await.assert_unauthenticated();
+                }
             }
             let inserted = format!("/.well-known/oauth-authorization-server/a2a/{brand}/oauth");
             assert_eq!(world.ask(Method::GET, PROVIDER, &inserted).send().await.status(), 404);
