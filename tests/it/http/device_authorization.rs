@@ -175,7 +175,7 @@ on_both_databases! {
         }
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 429);
         let page = world.sign_in(SHOP, "jane", &all[7].user_code).await;
-        assert_eq!(world.decide(SHOP, &page.session, "deny", &[]).await.status(), 200);
+        assert_eq!(world.decide(SHOP, &page.session, "deny", &[]).await.status(), 303);
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 200);
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 429);
         world.stop().await;

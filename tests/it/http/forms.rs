@@ -228,7 +228,7 @@ on_both_databases! {
         for endpoint in &endpoints {
             let methods = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
             let (allowed, methods): (&str, &[Method]) = match endpoint.path {
-                "/consent" => ("GET, HEAD, POST", &methods[2..]),
+                "/consent" | "/consent/decision" => ("GET, HEAD, POST", &methods[2..]),
                 _ => ("POST", &methods),
             };
             for method in methods {

@@ -116,9 +116,9 @@ impl Stage {
                 world.post_assertion(AIRLINE, &world.assertion(AIRLINE, "jane", value, json!({}))).await
             }
             Slot::UserCodeInQuery => {
-                world.open(AIRLINE, value, &with_cookie(&self.genuine(Kind::BrowserSession))).await
+                world.open(AIRLINE, value, Some(&with_cookie(&self.genuine(Kind::BrowserSession)))).await
             }
-            Slot::Cookie => world.open(AIRLINE, &self.codes.user_code, &with_cookie(value)).await,
+            Slot::Cookie => world.open(AIRLINE, &self.codes.user_code, Some(&with_cookie(value))).await,
             Slot::SessionField => world.decide(AIRLINE, value, "allow", &["orders:read"]).await,
             Slot::DeviceCodeField => world.poll(AIRLINE, "user-1", value).await,
             Slot::RefreshTokenField => world.refresh(AIRLINE, "user-1", value).await,
