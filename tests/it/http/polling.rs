@@ -191,7 +191,7 @@ on_both_databases! {
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
         let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
         let answer = world.decide(SHOP, &page.session, "deny", &["orders:read"]).await;
-        assert_eq!(answer.status(), 200, "{}", answer.text());
+        assert_eq!(answer.status(), 303, "{}", answer.text());
         assert_eq!(polled(&world, &codes).await, "access_denied");
         let before = db.contents().await;
         let second = world.decide(SHOP, &page.session, "allow", &["orders:read"]).await;

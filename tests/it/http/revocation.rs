@@ -150,7 +150,7 @@ on_both_databases! {
         everything_ends(&db, "user", async |world, _| {
             let codes = world.codes(SHOP, "user-1", "orders:read").await;
             let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
-            assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 200);
+            assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 303);
             assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "access_denied");
         }).await;
     }
