@@ -18,7 +18,7 @@ use assent::crypto::pa_jwt;
 use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
 use assent::domain::brand::SigningAlg;
 use assent::entropy::Entropy;
-use assent::outbound::{Method, Outbound, Request, Response, SystemResolver};
+use assent::outbound::{Outbound, Request, Response, SystemResolver};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use url::{Url, form_urlencoded};
@@ -165,7 +165,7 @@ impl Bench {
 
         let assertion = json!({
             "iss": BRAND_LOGIN, "aud": self.url(&format!("/a2a/{BRAND}/oauth/consent"))?.as_str(), "sub": user,
-            "user_code": started["user_code"], "jti": self.entropy.uuid().to_string(), "iat": now.seconds(),
+            "user_code": text(&started, "user_code")?, "jti": self.entropy.uuid().to_string(), "iat": now.seconds(),
             "exp": now.seconds() + 120,
         });
         let assertion = self.brand.sign_claims("JWT", &assertion)?;
@@ -174,13 +174,13 @@ impl Bench {
         let session = session.split_once('"').ok_or("a page without a session")?.0;
         let decision =
             [("session", session), ("decision", "allow"), ("scope", "orders:read"), ("scope", "orders:cancel")];
-        self.form("/consent/decision", None, &decision, 200).await?;
+        self.form("/consent/decision", None, &decision, 303).await?;
 
-        let code = started["device_code"].as_str().ok_or("no device_code")?;
+        let code = text(&started, "device_code")?;
         let grant_type = "urn:ietf:params:oauth:grant-type:device_code";
         let redeem = [("grant_type", grant_type), ("device_code", code)];
         let tokens: Value = serde_json::from_str(&self.form("/token", Some(&jwt), &redeem, 200).await?)?;
-        let access = tokens["access_token"].as_str().ok_or("no access_token")?;
+        let access = text(&tokens, "access_token")?;
 
         let message = json!({ "message": {
             "messageId": "m-1", "role": "ROLE_USER", "parts": [{ "text": "Cancel order A-88213" }],
@@ -194,11 +194,15 @@ impl Bench {
             return Err(format!("message:send: {}", reply.status).into());
         }
 
-        let refresh = tokens["refresh_token"].as_str().ok_or("no refresh_token")?;
+        let refresh = text(&tokens, "refresh_token")?;
         let refresh = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
         self.form("/token", Some(&jwt), &refresh, 200).await?;
         Ok(())
     }
+}
+
+fn text<'a>(object: &'a Value, name: &str) -> Outcome<&'a str> {
+    Ok(object.get(name).and_then(Value::as_str).ok_or_else(|| format!("no {name}"))?)
 }
 
 fn free_port() -> Outcome<u16> {
@@ -231,7 +235,7 @@ fn configuration(directory: &Path, port: u16, admin: u16) -> String {
 
 fn apply_file(keys: &str, brand: &GeneratedKey) -> Outcome<String> {
     let jwk: Value = serde_json::from_str(&brand.public_jwk)?;
-    let (x, y) = (&jwk["x"], &jwk["y"]);
+    let (x, y) = (text(&jwk, "x")?, text(&jwk, "y")?);
     Ok(format!(
         r#"[[personal_agent]]
 name = "Bench"
@@ -248,7 +252,7 @@ agent = {{ builtin = "demo" }}
 
 [brand.delegation]
 login_url = "{BRAND_LOGIN}/login"
-assertion = {{ issuer = "{BRAND_LOGIN}", jwks = {{ keys = [{{ kty = "EC", crv = "P-256", kid = "brand-1", x = {x}, y = {y} }}] }} }}
+assertion = {{ issuer = "{BRAND_LOGIN}", jwks = {{ keys = [{{ kty = "EC", crv = "P-256", kid = "brand-1", x = "{x}", y = "{y}" }}] }} }}
 scopes = [
   {{ id = "orders:read", description = "Look up your orders" }},
   {{ id = "orders:cancel", description = "Cancel an order", writes = true }},

@@ -42,6 +42,9 @@ pub struct Config {
     /// What the card and the pages call the Provider.
     #[serde(default = "defaults::provider_name")]
     pub provider_name: String,
+    /// Which personal agents may call.
+    #[serde(default)]
+    pub personal_agents: PersonalAgents,
     /// Proxies whose `X-Forwarded-For` is believed.
     #[serde(default)]
     pub trusted_proxies: Vec<IpNet>,
@@ -57,6 +60,15 @@ pub struct Config {
     /// How this program calls others.
     #[serde(default)]
     pub outbound: OutboundConfig,
+}
+
+/// Which personal agents may call (PACT §3.1): a Provider's policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PersonalAgents {
+    /// Those that an administrator registered.
+    #[default]
+    Registered,
 }
 
 /// How this program calls others.
@@ -203,6 +215,19 @@ impl Config {
         if !["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
             return refuse("database_url", "expected sqlite://… or postgres://…".to_owned());
         }
+        let is_host = |host: &String| {
+            Url::parse(&format!("https://{host}/")).is_ok_and(|url| url.path() == "/" && url.query().is_none())
+        };
+        if let Some(wrong) = self.admin_hosts.iter().find(|host| !is_host(host) || host.contains('/')) {
+            return refuse(
+                "admin_hosts",
+                format!("{wrong} is not a host, such as ops.example.com or ops.example.com:8443"),
+            );
+        }
+        if let Some(wrong) = self.outbound.private_hosts.iter().find(|host| !is_host(host) || host.contains([':', '/']))
+        {
+            return refuse("outbound.private_hosts", format!("{wrong} is not a host name"));
+        }
         if self.conversation_idle_days == 0 {
             return refuse("conversation_idle_days", "is 0, expected at least 1".to_owned());
         }
@@ -253,6 +278,15 @@ mod tests {
             let text = format!("public_url = \"{wrong}\"\naudience = \"a\"");
             assert!(Config::from_toml(&text).unwrap_err().to_string().contains("public_url"), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_host_that_is_none_is_refused_and_so_is_a_policy_that_is_not_there() {
+        assert!(refused("admin_hosts = [\"https://ops.example/x\"]").contains("admin_hosts"));
+        assert!(refused("[outbound]\nprivate_hosts = [\"a b\"]").contains("private_hosts"));
+        assert!(refused("personal_agents = \"open\"").contains("registered"));
+        let fine = format!("{REQUIRED}admin_hosts = [\"ops.example:8443\"]\npersonal_agents = \"registered\"");
+        assert!(Config::from_toml(&fine).is_ok());
     }
 
     #[test]

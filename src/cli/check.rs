@@ -9,7 +9,7 @@ use crate::flow::admin::check::check;
 
 pub(super) fn run(config: &Path, out: &mut impl Write) -> Result<(), Failure> {
     with_app(config, async |app| {
-        let findings = check(app).await;
+        let findings = check(app).await?;
         for finding in &findings {
             match &finding.problem {
                 None => writeln!(out, "ok       {}", finding.subject)?,

@@ -93,7 +93,19 @@ impl Snapshot {
             let keys = keys.remove(&brand.id).unwrap_or_default();
             let ring = match before.brand(&brand.id) {
                 Some(hosted) if hosted.keys == keys => hosted.ring.clone(),
-                _ => KeyRing::open(&brand.id, &keys, master)?,
+                known => match (KeyRing::open(&brand.id, &keys, master), known) {
+                    (Ok(ring), _) => ring,
+                    // At the start such a key is refused; later it must not keep everything else from being seen.
+                    (Err(error), Some(hosted)) => {
+                        tracing::error!(%error, "a Brand's new keys cannot be used; its old ones stay in use");
+                        hosted.ring.clone()
+                    }
+                    (Err(error), None) if before.is_loaded => {
+                        tracing::error!(%error, "a Brand's keys cannot be used; the Brand is not served");
+                        continue;
+                    }
+                    (Err(error), None) => return Err(error),
+                },
             };
             let hosted = HostedBrand::new(brand.clone(), ring, keys, public_url, provider_name);
             if let Some(origin) = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref()) {

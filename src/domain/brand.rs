@@ -9,7 +9,6 @@ use url::Url;
 
 use super::id::BrandId;
 use super::scope::{ScopeId, ScopeSet};
-pub use check::InvalidBrand;
 
 /// A business whose agent runs on this Provider.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -238,6 +237,13 @@ pub struct ScopeText {
     /// In place of the scope's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl Brand {
+    /// What signs the Brand's tokens, receipts and turns.
+    pub fn signing_alg(&self) -> SigningAlg {
+        self.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg)
+    }
 }
 
 impl Delegation {

@@ -27,7 +27,7 @@ pub struct Context {
     pub id: ContextId,
     /// The Brand user it has run as, once it has.
     pub brand_user: Option<BrandUser>,
-    /// Whether the agent closed it, or the grant it ran under has ended.
+    /// Whether the agent closed it, or somebody ended the grant it ran under.
     pub closed: bool,
     /// Its latest turn.
     pub last_turn_at: Timestamp,
@@ -100,7 +100,7 @@ pub enum Admission {
 
 /// Decides what a message gets. `turn` is what is stored under its `messageId`, if anything.
 ///
-/// A stored reply is found before a closed context is: a retry whose first answer was lost must not learn less than the
+/// Another Brand user's token gets nothing of the context (PACT §5.5). A stored reply is found before a closed context is: a retry whose first answer was lost must not learn less than the
 /// first did (PACT §4.3).
 pub fn admit(
     context: &Context,
@@ -109,6 +109,11 @@ pub fn admit(
     idle: Duration,
     now: Timestamp,
 ) -> Admission {
+    if let (Some(bound), Some(authority)) = (&context.brand_user, authority)
+        && *bound != authority.brand_user
+    {
+        return Admission::OtherUser;
+    }
     let presented = authority.map(|authority| &authority.grant);
     match turn.map(|turn| &turn.state) {
         Some(TurnState::Answered { reply, grant }) => {
@@ -123,14 +128,12 @@ pub fn admit(
     if context.closed || now >= context.last_turn_at.plus(idle) {
         return Admission::Closed;
     }
-    if let (Some(bound), Some(authority)) = (&context.brand_user, authority)
-        && *bound != authority.brand_user
-    {
-        return Admission::OtherUser;
-    }
     if let Some(TurnState::StepUp { reply, grant, missing, device }) = turn.map(|turn| &turn.state) {
-        if grant.is_some() && presented != grant.as_ref() {
-            return Admission::Repeated;
+        match (grant, presented) {
+            // What was asked without delegation is no answer under it: that one has a receipt and a link of its own.
+            (None, Some(_)) => return Admission::Run,
+            (Some(grant), presented) if presented != Some(grant) => return Admission::Repeated,
+            (Some(_) | None, _) => {}
         }
         let missing = authority.map_or_else(|| missing.clone(), |authority| missing.without(&authority.scopes));
         if !missing.is_empty() {
@@ -151,6 +154,8 @@ pub struct Reservation {
     pub fence: i64,
     /// How often the turn ended in a step-up before.
     pub step_ups: i64,
+    /// What the turn may do, as of now; none without delegation.
+    pub scopes: ScopeSet,
 }
 
 #[cfg(test)]
@@ -222,6 +227,25 @@ mod tests {
         assert_eq!(admit(&bound, None, Some(&authority(1, "joe", "a")), IDLE, NOW), Admission::OtherUser);
         assert_eq!(admit(&bound, None, Some(&authority(1, "jane", "a")), IDLE, NOW), Admission::Run);
         assert_eq!(admit(&bound, None, None, IDLE, NOW), Admission::Run);
+    }
+
+    #[test]
+    fn another_users_token_gets_no_stored_reply_either() {
+        let bound = Context { brand_user: Some(BrandUser::parse("jane").unwrap()), ..context() };
+        let answered = turn(TurnState::Answered { reply: "{}".to_owned(), grant: None });
+        let joe = authority(1, "joe", "a");
+        assert_eq!(admit(&bound, Some(&answered), Some(&joe), IDLE, NOW), Admission::OtherUser);
+        assert_eq!(admit(&bound, Some(&answered), None, IDLE, NOW), Admission::Replay("{}".to_owned()));
+    }
+
+    #[test]
+    fn a_step_up_without_delegation_is_given_again_without_it_and_runs_anew_under_it() {
+        let device = DeviceAuthorizationId::parse("f0c12e6b-231e-4d92-a610-2518a0f27d21").unwrap();
+        let missing = ScopeSet::parse("b").unwrap();
+        let step_up = turn(TurnState::StepUp { reply: "{}".to_owned(), grant: None, missing: missing.clone(), device });
+        let again = Admission::StepUpAgain { reply: "{}".to_owned(), missing, device };
+        assert_eq!(admit(&context(), Some(&step_up), None, IDLE, NOW), again);
+        assert_eq!(admit(&context(), Some(&step_up), Some(&authority(1, "jane", "a")), IDLE, NOW), Admission::Run);
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod addresses;
 pub mod assertion;
 pub mod audit;
 pub mod brand;
+pub mod check;
 pub mod consent;
 pub mod conversation;
 pub mod device;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Fault;
+use super::sealed_code::{self, Row};
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::crypto::codes;
@@ -12,7 +13,7 @@ use crate::domain::brand::Delegation;
 use crate::domain::consent::{ShownScopes, SignInRecord};
 use crate::domain::device::{DeviceAuthorization, Origin};
 use crate::domain::grant::{self, Grant};
-use crate::domain::id::{BrandUser, DeviceAuthorizationId, Digest};
+use crate::domain::id::{BrandUser, Digest, Issuer};
 use crate::domain::personal_agent::PersonalAgent;
 use crate::domain::user_code::UserCode;
 use crate::secret::Secret;
@@ -85,7 +86,7 @@ pub(super) async fn view(
         shown,
         language: language.tag().to_owned(),
         sign_in: viewer.sign_in.clone(),
-        sealed_user_code: app.master.seal(viewer.user_code.letters(), &binding(device.id), &app.entropy)?,
+        sealed_user_code: sealed_code::seal(app, viewer.user_code, Row::ConsentPage(device.id))?,
         grant: grant.map(|grant| (grant.id.clone(), grant.version)),
         created_at: now,
         expires_at: now.plus(PAGE_LIFE),
@@ -108,15 +109,14 @@ pub(super) async fn view(
     })
 }
 
-fn binding(device: DeviceAuthorizationId) -> String {
-    format!("consent_page/{device}")
+/// Whether the personal agent may still act: nothing is decided for one that is disabled.
+pub(super) fn is_enabled(app: &App, issuer: &Issuer) -> bool {
+    app.directory.current().personal_agent(issuer).is_some_and(|agent| agent.enabled)
 }
 
 /// The user code of a page that was shown.
 pub(super) fn user_code(app: &App, page: &ConsentPage) -> Result<UserCode, Fault> {
-    let letters = app.master.open(&page.sealed_user_code, &binding(page.device))?;
-    let code = std::str::from_utf8(letters.expose()).ok().and_then(UserCode::parse);
-    code.ok_or(Fault::Impossible("a sealed user code is no user code"))
+    sealed_code::open(app, &page.sealed_user_code, Row::ConsentPage(page.device))
 }
 
 /// What is kept of a decision on `page`.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::consent_view::{ConsentView, Viewer, evidence, user_code, view};
+use super::consent_view::{ConsentView, Viewer, evidence, is_enabled, user_code, view};
 use super::{ATTEMPTS, Fault, RESTLESS, entry};
 use crate::app::App;
 use crate::clock::Timestamp;
@@ -106,6 +106,9 @@ impl Deciding<'_> {
             DeviceState::Denied { .. } => return Ok(Some(DecisionOutcome::AlreadyDecided { allowed: false })),
             DeviceState::Pending if !device.is_open(now) || now >= page.expires_at => {
                 return Ok(Some(DecisionOutcome::Expired));
+            }
+            DeviceState::Pending if !is_enabled(self.app, &device.caller.issuer) => {
+                return Ok(Some(DecisionOutcome::PageNotUsable));
             }
             DeviceState::Pending => {}
         }

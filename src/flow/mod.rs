@@ -12,6 +12,7 @@ mod issue;
 pub mod poll_token;
 pub mod refresh;
 pub mod revoke;
+mod sealed_code;
 pub mod send_message;
 pub mod show_consent;
 pub mod show_decision;

@@ -121,6 +121,7 @@ pub async fn send_message(
             return Ok(Sent::Refused(Reason::UnsupportedOperation, text));
         }
     };
+    let authority = authority.map(|authority| Authority { scopes: reservation.scopes.clone(), ..authority });
     let run = Run {
         app: Arc::clone(app),
         hosted: Arc::clone(hosted),
@@ -179,7 +180,7 @@ impl Run {
     }
 
     fn alg(&self) -> SigningAlg {
-        self.hosted.brand.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg)
+        self.hosted.brand.signing_alg()
     }
 
     async fn call(&self) -> Result<AgentCall, Fault> {
@@ -215,7 +216,7 @@ impl Run {
         let token = if forward {
             let grant = self.app.store.grant(&authority.grant).await?;
             let grant = grant.ok_or(Fault::Impossible("a reserved turn's grant is not there"))?;
-            let scopes = authority.scopes.clone();
+            let scopes = authority.scopes.intersection(&grant.scopes);
             let claims = delegation_claims(&self.app, &self.hosted, &grant, scopes, FORWARDED_LIFE, now);
             Some(Secret::new(delegation_token::sign(&self.hosted.ring, self.alg(), &claims, now)?))
         } else {
@@ -235,8 +236,12 @@ impl Run {
         let had = self.authority.as_ref().map(|authority| authority.scopes.clone()).unwrap_or_default();
         if !answer.scopes_used.is_subset_of(&had) {
             let now = self.app.clock.now();
-            let payload = json!({ "claimed": answer.scopes_used.to_string(), "had": had.to_string() });
-            let subject = self.authority.as_ref().map_or_else(String::new, |authority| authority.grant.to_string());
+            let payload = json!({
+                "claimed": answer.scopes_used.to_string(), "had": had.to_string(),
+                "grant": self.authority.as_ref().map(|authority| authority.grant.to_string()),
+                "message": self.reservation.message.as_str(),
+            });
+            let subject = self.reservation.context;
             let action = Action::AgentOverreach;
             let entry = entry(&brand.id, now, Actor::Assent, action, subject, &self.request, payload);
             self.app.store.record(&entry).await?;
@@ -248,7 +253,7 @@ impl Run {
         if !known {
             tracing::warn!(brand = %brand.id, "the agent misses scopes that the Brand does not offer");
         }
-        let already = answer.is_step_up() && answer.missing_scopes.is_subset_of(&had);
+        let already = !answer.missing_scopes.intersection(&had).is_empty();
         if already {
             tracing::warn!(brand = %brand.id, "the agent misses scopes that it has");
         }

@@ -3,7 +3,7 @@
 //! A link alone never reaches a consent page of somebody the personal agent did not already act for.
 
 use super::Fault;
-use super::consent_view::{ConsentView, Viewer, view};
+use super::consent_view::{ConsentView, Viewer, is_enabled, view};
 use crate::app::App;
 use crate::crypto::codes;
 use crate::directory::HostedBrand;
@@ -26,7 +26,8 @@ pub enum Shown {
     },
 }
 
-/// Shows `user_code` to the session of `cookie`. Nothing is approved by a GET.
+/// Shows `user_code` to the session of `cookie`. Nothing is approved by a GET, and a page that nobody looks at, as the
+/// answer to a HEAD, is not kept.
 ///
 /// # Errors
 /// [`Fault`].
@@ -36,6 +37,7 @@ pub async fn show_consent(
     user_code: &UserCode,
     cookie: Option<&str>,
     accept_language: Option<&str>,
+    is_looked_at: bool,
 ) -> Result<Shown, Fault> {
     let now = app.clock.now();
     let brand = &hosted.brand.id;
@@ -45,7 +47,9 @@ pub async fn show_consent(
     };
     let mac = codes::user_code_mac(&app.master, brand, user_code)?;
     let device = match app.store.device_by_user_code(brand, mac, now).await? {
-        Some(device) if device.may_be_decided_by(&session.brand_user) => device,
+        Some(device) if device.may_be_decided_by(&session.brand_user) && is_enabled(app, &device.caller.issuer) => {
+            device
+        }
         Some(_) | None => return Ok(Shown::Login),
     };
     let grant = app.store.live_grant(brand, &session.brand_user, &device.caller, now).await?;
@@ -63,6 +67,8 @@ pub async fn show_consent(
     }
     let viewer = Viewer { brand_user: &session.brand_user, sign_in: &session.sign_in, user_code, accept_language };
     let view = view(app, hosted, delegation, device, grant.as_ref(), &viewer, now).await?;
-    app.store.open_consent_page(view.digest(), &view.page).await?;
+    if is_looked_at {
+        app.store.open_consent_page(view.digest(), &view.page).await?;
+    }
     Ok(Shown::Page(Box::new(view)))
 }

@@ -30,7 +30,7 @@ pub enum ShownDecision {
         /// Whether the grant that was shown ended by it.
         ended: bool,
     },
-    /// Nothing was decided yet, or there is no such page.
+    /// Nothing was decided yet or it has ended since, or there is no such page any more.
     NotThere,
 }
 
@@ -42,14 +42,20 @@ pub async fn show_decision(app: &App, hosted: &HostedBrand, session: &str) -> Re
     let Some(page) = app.store.consent_page(&hosted.brand.id, codes::digest(session)).await? else {
         return Ok(ShownDecision::NotThere);
     };
+    let now = app.clock.now();
+    if now >= page.expires_at {
+        return Ok(ShownDecision::NotThere);
+    }
     let Some(device) = app.store.device(page.device).await? else { return Ok(ShownDecision::NotThere) };
     let client = device.caller.issuer.clone();
     Ok(match device.state {
         DeviceState::Pending => ShownDecision::NotThere,
         DeviceState::Approved { grant, granted, .. } | DeviceState::Redeemed { grant, granted, .. } => {
             match app.store.grant(&grant).await? {
-                Some(grant) => ShownDecision::Approved { client, granted, lasts_until: grant.expires_at },
-                None => ShownDecision::NotThere,
+                Some(grant) if grant.is_live(now) && grant.brand_user == page.brand_user => {
+                    ShownDecision::Approved { client, granted, lasts_until: grant.expires_at }
+                }
+                Some(_) | None => ShownDecision::NotThere,
             }
         }
         DeviceState::Denied { at } => ShownDecision::Denied { client, ended: ended_with(app, &page, at).await? },

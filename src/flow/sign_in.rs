@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::consent_view::{ConsentView, Viewer, evidence, view};
+use super::consent_view::{ConsentView, Viewer, evidence, is_enabled, view};
 use super::{ATTEMPTS, Fault, RESTLESS, entry};
 use crate::app::App;
 use crate::clock::Timestamp;
@@ -148,11 +148,18 @@ impl Opening<'_> {
         let now = self.app.clock.now();
         let brand = &self.hosted.brand.id;
         let user = &self.assertion.sub;
+        // A repeated POST is told so before its code is looked at, and is no guess.
+        if self.app.store.is_assertion_spent(brand, &self.assertion.jti).await? {
+            return Ok(Attempt::Answer(SignInOutcome::NotVerified));
+        }
         let mac = codes::user_code_mac(&self.app.master, brand, &self.assertion.user_code)?;
         let device = match self.app.store.device_by_user_code(brand, mac, now).await? {
             Some(device) if device.is_open(now) && device.may_be_decided_by(user) => device,
             Some(_) | None => return Ok(Attempt::WrongCode),
         };
+        if !is_enabled(self.app, &device.caller.issuer) {
+            return Ok(Attempt::Answer(SignInOutcome::CodeNotUsable));
+        }
         let grant = self.app.store.live_grant(brand, user, &device.caller, now).await?;
         match &grant {
             Some(grant) if self.needs_no_consent(&device, grant) => self.approve(&device, grant, now).await,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::sealed_code::{self, Row};
 use super::send_message::Sent;
 use super::{ATTEMPTS, Fault, RESTLESS};
 use crate::app::App;
@@ -19,6 +20,7 @@ use crate::domain::id::{Caller, ContextId, DeviceAuthorizationId, MessageId};
 use crate::domain::scope::ScopeSet;
 use crate::domain::user_code::UserCode;
 use crate::store::{Created, NewDeviceAuthorization};
+use crate::text::Language;
 
 /// A link and the code that stands in it.
 pub(super) struct Link {
@@ -60,7 +62,7 @@ pub(super) async fn link(
             Some(authority) => Origin::StepUp {
                 grant: authority.grant.clone(),
                 brand_user: authority.brand_user.clone(),
-                sealed_user_code: app.master.seal(code.letters(), &binding(id), &app.entropy)?,
+                sealed_user_code: sealed_code::seal(app, &code, Row::DeviceAuthorization(id))?,
             },
         };
         // Without a delegation token there is no grant to extend: the code is an ordinary one whose device code nobody has.
@@ -89,18 +91,12 @@ pub(super) async fn link(
     Err(RESTLESS)
 }
 
-fn binding(device: DeviceAuthorizationId) -> String {
-    format!("device_authorization/{device}")
-}
-
 /// The user code of a step-up, which is kept sealed because its link may be handed out again.
 fn user_code(app: &App, device: &DeviceAuthorization) -> Result<UserCode, Fault> {
     let Origin::StepUp { sealed_user_code, .. } = &device.origin else {
         return Err(Fault::Impossible("a pending step-up is not a step-up"));
     };
-    let letters = app.master.open(sealed_user_code, &binding(device.id))?;
-    let code = std::str::from_utf8(letters.expose()).ok().and_then(UserCode::parse);
-    code.ok_or(Fault::Impossible("a sealed user code is no user code"))
+    sealed_code::open(app, sealed_user_code, Row::DeviceAuthorization(device.id))
 }
 
 /// The consent page itself while the Brand user has a live session here, the Brand's login otherwise.
@@ -171,7 +167,7 @@ fn with_link(reply: &str, missing: &ScopeSet, url: &str) -> Result<String, Fault
 pub(super) fn request_in_words(delegation: &Delegation, missing: &ScopeSet) -> String {
     let wanted = delegation.scopes.iter().filter(|scope| missing.contains(&scope.id));
     let words: Vec<&str> = wanted.map(|scope| scope.description.as_str()).collect();
-    format!("I need your permission for this: {}.", words.join("; "))
+    (Language::default().texts().general.needs_permission)(&words)
 }
 
 #[cfg(test)]

@@ -148,7 +148,11 @@ impl TurnAnswer {
     /// # Errors
     /// [`InvalidAnswer`], which names the member and never what it holds.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidAnswer> {
-        let answer: Self = json::parse_as(bytes)?;
+        let value = json::parse(bytes)?;
+        if !value.is_object() || !["/parts", "/actions"].iter().all(|list| json::holds_objects(&value, list)) {
+            return Err(InvalidAnswer::Parts);
+        }
+        let answer: Self = serde_json::from_value(value).map_err(json::InvalidJson::from)?;
         answer.check()?;
         Ok(answer)
     }

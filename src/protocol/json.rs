@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -13,13 +13,6 @@ use serde_json::{Map, Value};
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidJson(#[from] serde_json::Error);
-
-impl InvalidJson {
-    /// Whether the bytes were JSON, but not of the expected shape.
-    pub fn is_shape(&self) -> bool {
-        self.0.classify() == serde_json::error::Category::Data
-    }
-}
 
 /// Parses exactly one JSON value.
 ///
@@ -30,12 +23,22 @@ pub fn parse(bytes: &[u8]) -> Result<Value, InvalidJson> {
     Ok(serde_json::from_slice::<Unique>(bytes)?.0)
 }
 
-/// Parses exactly one JSON value, then reads a `T` from it.
+/// Parses exactly one JSON object, then reads a `T` from it.
 ///
 /// # Errors
-/// As [`parse`], and when the value has not the shape of `T`.
+/// As [`parse`], and when the value is no object or has not the shape of `T`.
 pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InvalidJson> {
-    Ok(serde_json::from_value(parse(bytes)?)?)
+    let value = parse(bytes)?;
+    if !value.is_object() {
+        return Err(serde_json::Error::custom("expected an object").into());
+    }
+    Ok(serde_json::from_value(value)?)
+}
+
+/// Whether every item of the list at `pointer` (RFC 6901) is an object, where there is such a list: a type that is read
+/// from an object would also be read from a list of its members.
+pub fn holds_objects(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_array).is_none_or(|items| items.iter().all(Value::is_object))
 }
 
 struct Unique(Value);

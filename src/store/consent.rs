@@ -129,7 +129,7 @@ impl Store {
                 put_page(&mut tx, *digest, page).await?;
             }
             Opens::Approval { grant, granted, evidence, entry: _ } => {
-                let version = grant::touch(&mut tx, &grant.id, now).await?;
+                let version = grant::touch(&mut tx, &grant.id, now).await?.map(|touched| touched.version);
                 if version != Some(grant.version)
                     || !close_code(&mut tx, evidence.device, Some((&grant.id, granted)), now).await?
                 {

@@ -8,6 +8,7 @@ use super::dialect::{Tx, execute, in_tx, read};
 use super::{Consistent, Store, StoreError, grant};
 use crate::clock::Timestamp;
 use crate::domain::conversation::{Admission, Authority, Context, Reservation, Turn, TurnState, admit};
+use crate::domain::grant::EndedBy;
 use crate::domain::id::{BrandId, BrandUser, Caller, ContextId, DeviceAuthorizationId, GrantId, MessageId, ReceiptId};
 use crate::domain::scope::ScopeSet;
 
@@ -17,7 +18,7 @@ struct ContextRow {
     brand_user: Option<String>,
     closed_at: Option<i64>,
     last_turn_at: i64,
-    grant_state: Option<String>,
+    grant_ended_by: Option<String>,
 }
 
 impl TryFrom<ContextRow> for Context {
@@ -27,7 +28,8 @@ impl TryFrom<ContextRow> for Context {
         Ok(Self {
             id: ContextId::parse(&row.id).consistent("context", &key)?,
             brand_user: row.brand_user.map(BrandUser::parse).transpose().consistent("context", &key)?,
-            closed: row.closed_at.is_some() || row.grant_state.as_deref() == Some("ended"),
+            // Expiry alone closes nothing: a new decision lets the conversation go on.
+            closed: row.closed_at.is_some() || row.grant_ended_by.is_some_and(|by| by != EndedBy::Expiry.to_string()),
             last_turn_at: Timestamp::from_millis(row.last_turn_at),
         })
     }
@@ -157,10 +159,13 @@ impl Store {
     /// [`StoreError`] when it could not be done; nothing was.
     pub async fn reserve_turn(&self, reserve: &Reserve<'_>) -> Result<Reserved, StoreError> {
         let mut tx = self.0.begin().await?;
-        if let Some(authority) = reserve.authority
-            && grant::touch(&mut tx, &authority.grant, reserve.now).await?.is_none()
-        {
-            return Ok(Reserved::GrantGone);
+        let mut authority = reserve.authority.cloned();
+        if let Some(authority) = &mut authority {
+            let Some(touched) = grant::touch(&mut tx, &authority.grant, reserve.now).await? else {
+                return Ok(Reserved::GrantGone);
+            };
+            // A scope may have been taken away since the token was verified: this is the instant that counts.
+            authority.scopes = authority.scopes.intersection(&touched.scopes);
         }
         let (context, turn) = match reserve.context {
             ContextChoice::New(id) => {
@@ -172,7 +177,7 @@ impl Store {
                     return Ok(Reserved::UnknownContext);
                 };
                 let turn = find_turn(&mut tx, id, reserve.message).await?;
-                match admit(&context, turn.as_ref(), reserve.authority, reserve.idle, reserve.now) {
+                match admit(&context, turn.as_ref(), authority.as_ref(), reserve.idle, reserve.now) {
                     Admission::Run => {}
                     other => return Ok(Reserved::Other(other)),
                 }
@@ -187,7 +192,8 @@ impl Store {
             return Ok(Reserved::Other(Admission::Repeated));
         };
         tx.commit().await?;
-        Ok(Reserved::Run(Reservation { context, message: reserve.message.clone(), fence, step_ups }))
+        let scopes = authority.map(|authority| authority.scopes).unwrap_or_default();
+        Ok(Reserved::Run(Reservation { context, message: reserve.message.clone(), fence, step_ups, scopes }))
     }
 
     /// Gives a reservation back after a failure, so that the same `messageId` runs again.
@@ -337,7 +343,8 @@ async fn put_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Resul
 }
 
 async fn find_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<Option<Context>, StoreError> {
-    const SQL: &str = "SELECT c.id, c.brand_user, c.closed_at, c.last_turn_at, g.state AS grant_state FROM context c
+    const SQL: &str =
+        "SELECT c.id, c.brand_user, c.closed_at, c.last_turn_at, g.ended_by AS grant_ended_by FROM context c
         LEFT JOIN delegation_grant g ON g.id = c.grant_id
         WHERE c.id = $1 AND c.brand_id = $2 AND c.pa_issuer = $3 AND c.pa_sub = $4";
     let row = in_tx!(tx, c => query_as::<_, ContextRow>(SQL)

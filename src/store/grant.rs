@@ -196,15 +196,27 @@ pub(super) async fn end(
     Ok(row.is_some())
 }
 
+/// A live grant whose row is held.
+pub(super) struct Touched {
+    pub(super) version: i64,
+    pub(super) scopes: ScopeSet,
+}
+
 /// Marks a grant as used and holds its row until the commit, so that it cannot end in between. `None` when the grant, its
-/// Brand's delegation or its personal agent is not live; the grant's version otherwise.
-pub(super) async fn touch(tx: &mut Tx, id: &GrantId, now: Timestamp) -> Result<Option<i64>, StoreError> {
+/// Brand's delegation or its personal agent is not live; what it is now otherwise.
+pub(super) async fn touch(tx: &mut Tx, id: &GrantId, now: Timestamp) -> Result<Option<Touched>, StoreError> {
     const SQL: &str = "UPDATE delegation_grant SET last_used_at = $1
         WHERE id = $2 AND state = 'live' AND expires_at > $1
         AND EXISTS (SELECT 1 FROM brand WHERE brand.id = brand_id AND brand.delegation IS NOT NULL)
         AND EXISTS (SELECT 1 FROM personal_agent WHERE issuer = pa_issuer AND enabled = TRUE)
-        RETURNING version";
-    Ok(in_tx!(tx, c => query_scalar::<_, i64>(SQL).bind(now.millis()).bind(id.as_str()).fetch_optional(c))?)
+        RETURNING version, scopes";
+    let row = in_tx!(tx, c => query_as::<_, (i64, String)>(SQL)
+        .bind(now.millis())
+        .bind(id.as_str())
+        .fetch_optional(c))?;
+    let Some((version, scopes)) = row else { return Ok(None) };
+    let scopes = ScopeSet::parse(&scopes).consistent("delegation_grant", id.as_str())?;
+    Ok(Some(Touched { version, scopes }))
 }
 
 /// The live grant of an owner, read in the transaction that is about to change it.

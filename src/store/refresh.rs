@@ -114,7 +114,7 @@ impl Store {
         let mut tx = self.0.begin().await?;
         match grant::touch(&mut tx, &tokens.grant, now).await? {
             None => return Ok(Redeemed::GrantGone),
-            Some(version) if version != tokens.grant_version => return Ok(Redeemed::Stale),
+            Some(touched) if touched.version != tokens.grant_version => return Ok(Redeemed::Stale),
             Some(_) => {}
         }
         let spent = in_tx!(&mut tx, c => query_scalar::<_, String>(SPEND)
@@ -158,7 +158,7 @@ impl Store {
         let mut tx = self.0.begin().await?;
         match grant::touch(&mut tx, &tokens.grant, now).await? {
             None => return Ok(Rotated::GrantGone),
-            Some(version) if version != tokens.grant_version => return Ok(Rotated::Stale),
+            Some(touched) if touched.version != tokens.grant_version => return Ok(Rotated::Stale),
             Some(_) => {}
         }
         let spent = in_tx!(&mut tx, c => query_scalar::<_, String>(SPEND)

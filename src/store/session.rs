@@ -116,6 +116,16 @@ impl TryFrom<PageRow> for ConsentPage {
 }
 
 impl Store {
+    /// Whether an assertion of this Brand's login with this `jti` was spent.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn is_assertion_spent(&self, brand: &BrandId, jti: &str) -> Result<bool, StoreError> {
+        const SQL: &str = "SELECT COUNT(*) FROM assertion_jti WHERE brand_id = $1 AND jti = $2";
+        let count = read!(self, c => query_scalar::<_, i64>(SQL).bind(brand.as_str()).bind(jti).fetch_one(c))?;
+        Ok(count > 0)
+    }
+
     /// Keeps a consent page that is shown to a live session.
     ///
     /// # Errors

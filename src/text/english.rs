@@ -11,6 +11,7 @@ pub(super) static TEXTS: Texts = Texts {
             None => Sentence::new().plain("Back to your sign-in"),
         },
         back_to_agent: "You can go back to your agent.",
+        needs_permission: |scopes| format!("I need your permission for this: {}.", scopes.join("; ")),
         your_grants: "See what you have allowed",
     },
     consent: Consent {

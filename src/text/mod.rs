@@ -37,6 +37,8 @@ pub struct General {
     pub back_to: fn(brand: Option<&str>) -> Sentence,
     /// Nothing more is to be done here.
     pub back_to_agent: &'static str,
+    /// What the Brand's agent says when it lacks scopes and has no words of its own; the Brand's words for each.
+    pub needs_permission: fn(scopes: &[&str]) -> String,
     /// The link to what the User allowed.
     pub your_grants: &'static str,
 }

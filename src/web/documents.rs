@@ -39,7 +39,10 @@ pub async fn jwks(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
 /// On a Brand's own host, the way to its card.
 pub async fn to_card(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
     match site::brand_of(&req, Served::Issuer) {
-        Some(hosted) => HttpResponse::Found().insert_header((header::LOCATION, hosted.addresses.card_url())).finish(),
+        Some(hosted) => HttpResponse::Found()
+            .insert_header((header::LOCATION, hosted.addresses.card_url()))
+            .insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
+            .finish(),
         None => error::not_found(),
     }
 }

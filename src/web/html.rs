@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::pages::Page;
 
-/// `page` with `status`. `https` says whether the browser came by HTTPS, which it is then told to keep to.
-pub fn respond<P: Page>(status: StatusCode, page: &P, https: bool) -> HttpResponse {
+/// `page` with `status`.
+pub fn respond<P: Page>(status: StatusCode, page: &P) -> HttpResponse {
     let body = match page.render() {
         Ok(body) => body,
         Err(error) => {
@@ -31,9 +31,6 @@ pub fn respond<P: Page>(status: StatusCode, page: &P, https: bool) -> HttpRespon
         .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
         .insert_header(("Cross-Origin-Opener-Policy", "same-origin"))
         .insert_header((header::PERMISSIONS_POLICY, "camera=(), geolocation=(), microphone=(), payment=(), usb=()"));
-    if https {
-        response.insert_header((header::STRICT_TRANSPORT_SECURITY, "max-age=31536000"));
-    }
     response.body(body)
 }
 
@@ -115,7 +112,7 @@ mod tests {
 
     #[test]
     fn every_answer_has_its_headers() {
-        let response = respond(StatusCode::FORBIDDEN, &ErrorPage::sample(), false);
+        let response = respond(StatusCode::FORBIDDEN, &ErrorPage::sample());
         assert_eq!(response.status(), StatusCode::FORBIDDEN);
         for (name, value) in [
             ("content-type", "text/html; charset=utf-8"),
@@ -129,8 +126,5 @@ mod tests {
             assert_eq!(response.headers().get(name).unwrap(), value, "{name}");
         }
         assert!(response.headers().contains_key("permissions-policy"));
-        assert!(!response.headers().contains_key("strict-transport-security"));
-        let response = respond(StatusCode::OK, &ErrorPage::sample(), true);
-        assert!(response.headers().contains_key("strict-transport-security"));
     }
 }

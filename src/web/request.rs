@@ -77,7 +77,8 @@ fn header_bytes(headers: &HeaderMap) -> usize {
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
-/// Admits a request on the public listener, or answers it, and names its id in the answer.
+/// Admits a request on the public listener, or answers it, and names its id in the answer. A browser that came by HTTPS is
+/// told to keep to it (RFC 6797 §7.1).
 ///
 /// # Errors
 /// What the routes fail with; they do not.
@@ -88,7 +89,13 @@ pub async fn public<B: MessageBody + 'static>(
     directory: &Snapshot,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let admitted = hosts.admit_public(&request, directory);
-    answer(request, next, admitted).await
+    let mut response = answer(request, next, admitted).await?;
+    if hosts.is_https() {
+        let headers = response.headers_mut();
+        headers
+            .insert(actix_web::http::header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
+    Ok(response)
 }
 
 /// Admits a request on the administrators' listener, or answers it, and names its id in the answer.

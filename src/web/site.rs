@@ -162,6 +162,11 @@ impl Hosts {
         }
     }
 
+    /// Whether the public listener is reached over HTTPS.
+    pub fn is_https(&self) -> bool {
+        self.scheme == "https"
+    }
+
     /// Finds whose host `authority` is on the public listener, which is bound to `listener_port`.
     fn public_site(&self, authority: &Authority, listener_port: u16, directory: &Snapshot) -> Option<Site> {
         let port = authority.port.or_else(|| default_port(&self.scheme));

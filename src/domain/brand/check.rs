@@ -1,46 +1,15 @@
 //! What a Brand must be so that it can be served and misleads no User: a delegation has scopes, a login is a web address,
 //! a grant ends within a year.
 
-use url::Url;
-
 use super::{Agent, Brand, Delegation};
-
-/// What is wrong with a Brand: the parameter, what it holds and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{parameter}: {problem}")]
-pub struct InvalidBrand {
-    /// As it is written in an `apply` file.
-    pub parameter: String,
-    /// In words.
-    pub problem: String,
-}
-
-fn ensure(holds: bool, parameter: &str, problem: impl Into<String>) -> Result<(), InvalidBrand> {
-    if holds { Ok(()) } else { Err(InvalidBrand { parameter: parameter.to_owned(), problem: problem.into() }) }
-}
-
-fn ensure_text(parameter: &str, text: &str, max: usize) -> Result<(), InvalidBrand> {
-    let length = text.chars().count();
-    ensure(!text.trim().is_empty(), parameter, "must not be empty")?;
-    ensure(length <= max, parameter, format!("has {length} characters; at most {max} are shown"))?;
-    ensure(!text.chars().any(char::is_control), parameter, "must not have control characters")
-}
-
-/// Whether `url` is one a browser can be sent to: HTTPS, or HTTP where `allow_http`, without credentials or fragment.
-fn ensure_web(parameter: &str, url: &Url, allow_http: bool) -> Result<(), InvalidBrand> {
-    let scheme = url.scheme();
-    ensure(scheme == "https" || (allow_http && scheme == "http"), parameter, format!("is {scheme}:, expected https:"))?;
-    ensure(url.host().is_some(), parameter, "has no host")?;
-    ensure(url.username().is_empty() && url.password().is_none(), parameter, "must not hold credentials")?;
-    ensure(url.fragment().is_none(), parameter, "must not have a fragment")
-}
+use crate::domain::check::{InvalidParameter, ensure, ensure_text, ensure_web};
 
 impl Brand {
     /// Checks what one Brand alone can be checked for. `allow_http` lifts the HTTPS rule, for development.
     ///
     /// # Errors
-    /// [`InvalidBrand`] names the first parameter that cannot be served.
-    pub fn check(&self, allow_http: bool) -> Result<(), InvalidBrand> {
+    /// [`InvalidParameter`] names the first parameter that cannot be served.
+    pub fn check(&self, allow_http: bool) -> Result<(), InvalidParameter> {
         ensure_text("name", &self.name, 80)?;
         ensure_text("description", &self.profile.description, 500)?;
         ensure_text("version", &self.profile.version, 40)?;
@@ -61,7 +30,7 @@ impl Brand {
 }
 
 impl Delegation {
-    fn check(&self, allow_http: bool) -> Result<(), InvalidBrand> {
+    fn check(&self, allow_http: bool) -> Result<(), InvalidParameter> {
         if let Some(origin) = &self.auth_origin {
             ensure_web("delegation.auth_origin", origin, allow_http)?;
             let bare = origin.path() == "/" && origin.query().is_none();
@@ -76,10 +45,7 @@ impl Delegation {
         ensure_text("delegation.assertion.issuer", &self.assertion.issuer, 512)?;
         match (&self.assertion.jwks_uri, &self.assertion.jwks) {
             (Some(url), None) => ensure_web("delegation.assertion.jwks_uri", url, allow_http)?,
-            (None, Some(jwks)) => {
-                let keys = jwks.get("keys").and_then(|keys| keys.as_array()).is_some_and(|keys| !keys.is_empty());
-                ensure(keys, "delegation.assertion.jwks", "is not a JWK set with at least one key")?;
-            }
+            (None, Some(jwks)) => ensure_public(jwks)?,
             _ => ensure(false, "delegation.assertion", "needs either jwks_uri or jwks")?,
         }
         let seconds = self.access_token_seconds;
@@ -102,19 +68,42 @@ impl Delegation {
             }
         }
         for (language, texts) in &self.texts {
+            let is_tag = (2..=8).contains(&language.len()) && language.bytes().all(|byte| byte.is_ascii_lowercase());
+            ensure(is_tag, &format!("delegation.texts.{language}"), "is not a primary language subtag, such as de")?;
             for (id, text) in texts {
                 let parameter = format!("delegation.texts.{language}.{id}");
                 ensure(ids.contains(id), &parameter, "is not one of the scopes")?;
                 ensure_text(&parameter, &text.description, 200)?;
+                if let Some(detail) = &text.detail {
+                    ensure_text(&format!("{parameter}.detail"), detail, 500)?;
+                }
             }
         }
         Ok(())
     }
 }
 
+/// Inline keys are public ones: what stands in a Brand is kept in the audit log too.
+fn ensure_public(jwks: &serde_json::Value) -> Result<(), InvalidParameter> {
+    const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
+    let parameter = "delegation.assertion.jwks";
+    let keys = jwks.get("keys").and_then(|keys| keys.as_array()).filter(|keys| !keys.is_empty());
+    ensure(keys.is_some(), parameter, "is not a JWK set with at least one key")?;
+    let mut members = keys.into_iter().flatten().filter_map(|key| key.as_object()).flat_map(|key| key.keys());
+    ensure(
+        !members.any(|name| PRIVATE.contains(&name.as_str())),
+        parameter,
+        "holds a private key; give the public ones",
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use url::Url;
+
     use super::*;
+    use crate::domain::brand::ScopeText;
     use crate::domain::samples;
 
     #[test]
@@ -139,6 +128,26 @@ mod tests {
             "delegation.auth_origin",
         );
         refused(|b| b.delegation.as_mut().unwrap().assertion.jwks_uri = None, "delegation.assertion");
+        for jwks in [json!({}), json!({ "keys": [] }), json!({ "keys": [{ "kty": "EC", "d": "canary" }] })] {
+            let mut brand = samples::brand();
+            let assertion = &mut brand.delegation.as_mut().unwrap().assertion;
+            (assertion.jwks_uri, assertion.jwks) = (None, Some(jwks));
+            let problem = brand.check(false).unwrap_err();
+            assert_eq!(problem.parameter, "delegation.assertion.jwks");
+            assert!(!problem.to_string().contains("canary"));
+        }
+        let with_text = |language: &str, detail: &str| {
+            let mut brand = samples::brand();
+            let delegation = brand.delegation.as_mut().unwrap();
+            let text = ScopeText { description: "Lesen".to_owned(), detail: Some(detail.to_owned()) };
+            let texts = [(delegation.scopes[0].id.clone(), text)].into_iter().collect();
+            delegation.texts.insert(language.to_owned(), texts);
+            brand.check(false).map_err(|problem| problem.parameter)
+        };
+        assert_eq!(with_text("de", "Alles"), Ok(()));
+        assert_eq!(with_text("not a tag!", "Alles"), Err("delegation.texts.not a tag!".to_owned()));
+        let too_long = "delegation.texts.de.orders:read.detail".to_owned();
+        assert_eq!(with_text("de", &"x".repeat(501)), Err(too_long));
         refused(
             |b| {
                 let scopes = &mut b.delegation.as_mut().unwrap().scopes;

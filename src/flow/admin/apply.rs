@@ -11,9 +11,11 @@ use url::Url;
 
 use crate::app::App;
 use crate::clock::Timestamp;
+use crate::crypto::jwks::KeySet;
 use crate::crypto::ring;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
-use crate::domain::brand::{Agent, Brand, Delegation, Profile, SigningAlg, Skill};
+use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
+use crate::domain::check::InvalidParameter;
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
 use crate::domain::signing_key::{KeyState, SealedKey};
@@ -152,6 +154,9 @@ impl Plan {
         for (index, table) in file.personal_agent.iter().enumerate() {
             let agent =
                 personal_agent(table, allow_http).map_err(|problem| format!("personal_agent[{index}].{problem}"))?;
+            if plan.changes.iter().any(|change| change.id == agent.issuer.as_str()) {
+                return Err(format!("personal_agent[{index}].issuer: stands before in this file"));
+            }
             let known = before.personal_agents.iter().find(|known| known.issuer == agent.issuer);
             let (id, name) = (agent.issuer.to_string(), agent.name.clone());
             plan.note("personal_agent", id, name, known.map(|known| *known == agent));
@@ -161,7 +166,15 @@ impl Plan {
         }
         for (index, table) in file.brand.iter().enumerate() {
             let brand = brand(app, table, before, now).map_err(|problem| format!("brand[{index}].{problem}"))?;
+            if file.brand.iter().take(index).any(|earlier| earlier.name == brand.name && earlier.id == table.id)
+                || plan.changes.iter().any(|change| change.id == brand.id.as_str())
+            {
+                return Err(format!("brand[{index}].id: the same Brand stands before in this file"));
+            }
             brand.check(allow_http).map_err(|problem| format!("brand[{index}].{problem}"))?;
+            if has_no_usable_key(&brand) {
+                return Err(format!("brand[{index}].delegation.assertion.jwks: has no key that can be used"));
+            }
             let known = before.brands.iter().find(|known| known.id == brand.id);
             plan.note("brand", brand.id.to_string(), brand.name.clone(), known.map(|known| *known == brand));
             if known != Some(&brand) {
@@ -203,7 +216,7 @@ impl Plan {
     fn new_keys(&self, app: &App, before: &DirectoryRows, now: Timestamp) -> Result<Vec<SealedKey>, Fault> {
         let mut keys = Vec::new();
         for brand in &self.brands {
-            let alg = brand.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg);
+            let alg = brand.signing_alg();
             let is_live = |key: &&SealedKey| key.brand == brand.id && matches!(key.state, KeyState::Live { .. });
             let mut live = before.keys.iter().filter(is_live).peekable();
             let signs_from = if live.peek().is_none() { now } else { now.plus(PUBLISHED_BEFORE_SIGNING) };
@@ -243,21 +256,21 @@ impl Plan {
     }
 }
 
-fn personal_agent(table: &PersonalAgentTable, allow_http: bool) -> Result<PersonalAgent, String> {
-    let scheme = table.jwks_uri.scheme();
-    if scheme != "https" && !(allow_http && scheme == "http") {
-        return Err(format!("jwks_uri: is {scheme}:, expected https:"));
-    }
-    let name = table.name.trim();
-    if name.is_empty() || name.chars().count() > 80 || name.chars().any(char::is_control) {
-        return Err("name: must have 1 to 80 characters without control characters".to_owned());
-    }
-    Ok(PersonalAgent {
+/// Whether a Brand's login has its keys inline and none of them can verify anything.
+fn has_no_usable_key(brand: &Brand) -> bool {
+    let inline = brand.delegation.as_ref().and_then(|delegation| delegation.assertion.jwks.as_ref());
+    inline.is_some_and(|jwks| KeySet::parse(jwks.to_string().as_bytes()).is_ok_and(|keys| keys.is_empty()))
+}
+
+fn personal_agent(table: &PersonalAgentTable, allow_http: bool) -> Result<PersonalAgent, InvalidParameter> {
+    let agent = PersonalAgent {
         issuer: table.issuer.clone(),
-        name: name.to_owned(),
+        name: table.name.clone(),
         jwks_uri: table.jwks_uri.clone(),
         enabled: table.enabled,
-    })
+    };
+    agent.check(allow_http)?;
+    Ok(agent)
 }
 
 /// The Brand of a table, with the id that it has, that the Brand of the same name has, or a new one.

@@ -10,9 +10,10 @@ use url::Url;
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::domain::brand::Agent;
+use crate::flow::Fault;
 use crate::outbound::{Outbound, Request, SystemResolver};
 
-/// Clocks may differ by 30 s before JWTs are refused (PACT §3.2); this leaves room for the way.
+/// Clocks may differ by 29 s before JWTs are refused (PACT §3.2); this leaves room for the way.
 const CLOCKS_APART: Duration = Duration::from_secs(20);
 
 /// One thing that was looked at.
@@ -32,7 +33,7 @@ impl Finding {
 
 /// Looks at everything that the running server will depend on: keys that must load, keys that must sign, and settings
 /// that are meant for development.
-pub async fn check(app: &App) -> Vec<Finding> {
+pub async fn check(app: &App) -> Result<Vec<Finding>, Fault> {
     let now = app.clock.now();
     let directory = app.directory.current();
     let mut findings = Vec::new();
@@ -40,7 +41,7 @@ pub async fn check(app: &App) -> Vec<Finding> {
         let problem = "is true: anybody who can name an address can make this server call it; unset it in production";
         findings.push(Finding::new("outbound.allow_private", Some(problem.to_owned())));
     }
-    let agents = app.store.directory().await.map(|rows| rows.personal_agents).unwrap_or_default();
+    let agents = app.store.directory().await?.personal_agents;
     if agents.is_empty() {
         let problem = "there are none: every request will get 401; add one with `assent apply`";
         findings.push(Finding::new("personal agents", Some(problem.to_owned())));
@@ -59,7 +60,7 @@ pub async fn check(app: &App) -> Vec<Finding> {
     brands.sort_by(|one, other| one.brand.id.cmp(&other.brand.id));
     for hosted in brands {
         let name = &hosted.brand.name;
-        let alg = hosted.brand.delegation.as_ref().map(|delegation| delegation.signing_alg).unwrap_or_default();
+        let alg = hosted.brand.signing_alg();
         let signs = hosted.ring.signer(now, alg).is_some();
         let problem = (!signs).then(|| "has no key that may sign now".to_owned());
         findings.push(Finding::new(format!("Brand {name}: signing key"), problem));
@@ -73,7 +74,7 @@ pub async fn check(app: &App) -> Vec<Finding> {
             findings.push(Finding::new(format!("Brand {name}: agent"), Some(problem.to_owned())));
         }
     }
-    findings
+    Ok(findings)
 }
 
 /// What the server at `url` says the time is (RFC 9110 §6.6.1), if it says so.
@@ -88,7 +89,7 @@ fn clock_finding(ours: Timestamp, theirs: Timestamp) -> Finding {
     let apart = ours.since(theirs).max(theirs.since(ours));
     let problem = (apart > CLOCKS_APART).then(|| {
         let seconds = apart.as_secs();
-        format!("differs by {seconds} s from a personal agent's server; JWTs are refused beyond 30 s: use NTP")
+        format!("differs by {seconds} s from a personal agent's server; JWTs are refused beyond 29 s: use NTP")
     });
     Finding::new("clock", problem)
 }

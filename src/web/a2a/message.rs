@@ -20,6 +20,9 @@ pub(super) type Refusal = (Reason, String);
 pub(super) fn read(body: &[u8]) -> Result<IncomingMessage, Refusal> {
     let invalid = |text: String| (Reason::InvalidParams, text);
     let mut request = json::parse(body).map_err(|error| invalid(format!("The body is not valid JSON: {error}")))?;
+    if !request.get("message").is_some_and(Value::is_object) || !json::holds_objects(&request, "/message/parts") {
+        return Err(invalid("message: expected an object, with a list of objects as its parts".to_owned()));
+    }
     clean(&mut request);
     let request: SendMessageRequest =
         serde_json::from_value(request).map_err(|error| invalid(format!("message: {error}")))?;
@@ -72,6 +75,12 @@ mod tests {
         read(body(members).as_bytes()).unwrap_err().0
     }
 
+    /// What a type that is read from objects would also be read from.
+    const ARRAYS: [&str; 3] = [
+        r#"[{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]}]"#,
+        r#"{"message":["m",null,null,"ROLE_USER",[{"text":"Hi"}]]}"#,
+        r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[["Hi"]]}}"#,
+    ];
     const GOOD: &str = r#""messageId":"m-1","role":"ROLE_USER","parts":[{"text":"Hi"}]"#;
 
     #[test]
@@ -151,7 +160,9 @@ mod tests {
 
     #[test]
     fn what_is_not_one_strict_json_object_is_refused() {
-        for text in ["", "[]", "null", "{}", r#"{"message":[]}"#, r#"{"message":{}} x"#] {
+        for text in
+            ["", "[]", "null", "{}", r#"{"message":[]}"#, r#"{"message":{}} x"#, ARRAYS[0], ARRAYS[1], ARRAYS[2]]
+        {
             assert_eq!(read(text.as_bytes()).unwrap_err().0, Reason::InvalidParams, "{text}");
         }
         let duplicate = format!(r#"{{"message":{{{GOOD}}},"metadata":{{"a":1,"a":2}}}}"#);

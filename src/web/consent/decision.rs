@@ -9,7 +9,7 @@ use crate::domain::device::Button;
 use crate::domain::scope::{ScopeId, ScopeSet};
 use crate::flow::decide_consent::{DecisionOutcome, PostedDecision, decide_consent};
 use crate::flow::show_decision::{ShownDecision, show_decision};
-use crate::web::extract::strict_form::{FormProblem, read_form};
+use crate::web::extract::strict_form::read_form;
 use crate::web::pages::Problem;
 use crate::web::request::request_id;
 use crate::web::site::{Served, brand_of};
@@ -26,8 +26,7 @@ pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     }
     let form = match read_form(&req, payload, &["scope"]).await {
         Ok(form) => form,
-        Err(FormProblem::ContentType | FormProblem::Encoded) => return error::unsupported_media_type(),
-        Err(_) => return pages.problem(Problem::BadRequest),
+        Err(problem) => return pages.form_problem(&problem),
     };
     let Some(session) = form.one("session") else { return pages.problem(Problem::PageNotUsable) };
     let button = match form.one("decision") {

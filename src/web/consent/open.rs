@@ -1,6 +1,6 @@
 //! `POST` and `GET` of the consent URL.
 
-use actix_web::http::StatusCode;
+use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::render::{Decided, Pages, accept_language, personal_agent_name, see_other};
@@ -9,7 +9,7 @@ use crate::flow::show_consent::{Shown, show_consent};
 use crate::flow::sign_in::{PostedAssertion, SignInOutcome, sign_in as verify_and_spend};
 use crate::web::extract::client_address::client_address;
 use crate::web::extract::cookie::{read, session_cookie, session_cookie_name};
-use crate::web::extract::strict_form::{FormProblem, read_form};
+use crate::web::extract::strict_form::read_form;
 use crate::web::pages::{CodePage, Problem};
 use crate::web::request::request_id;
 use crate::web::site::{Served, brand_of};
@@ -22,8 +22,7 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     let pages = Pages::new(&req, &hosted, delegation);
     let form = match read_form(&req, payload, &[]).await {
         Ok(form) => form,
-        Err(FormProblem::ContentType | FormProblem::Encoded) => return error::unsupported_media_type(),
-        Err(_) => return pages.problem(Problem::BadRequest),
+        Err(problem) => return pages.form_problem(&problem),
     };
     let Some(assertion) = form.one("assertion") else { return pages.problem(Problem::BadRequest) };
     let request = request_id(&req);
@@ -76,10 +75,11 @@ pub async fn show(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
         let action = hosted.addresses.consent_url();
         let page = CodePage { language, brand, action, login_url: pages.login(None), invalid: typed };
         let status = if page.invalid.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-        return html::respond(status, &page, pages.is_https());
+        return html::respond(status, &page);
     };
+    let is_looked_at = req.method() != Method::HEAD;
     let cookie = read(&req, &session_cookie_name(&hosted.brand.id, pages.is_https()));
-    match show_consent(app(&req), &hosted, &code, cookie, accept_language(&req)).await {
+    match show_consent(app(&req), &hosted, &code, cookie, accept_language(&req), is_looked_at).await {
         Ok(Shown::Page(view)) => pages.consent(&view, false),
         Ok(Shown::Login) => see_other(&pages.login(Some(&code.to_string()))),
         Ok(Shown::Expired) => pages.problem(Problem::Expired),

@@ -14,6 +14,7 @@ use crate::domain::id::Issuer;
 use crate::domain::scope::ScopeSet;
 use crate::flow::{ConsentView, Fault};
 use crate::text::Language;
+use crate::web::extract::strict_form::FormProblem;
 use crate::web::pages::{BrandLook, Closing, ClosingPage, ConsentPage, ErrorPage, Problem, ScopeLine};
 use crate::web::{app, error, html};
 
@@ -78,7 +79,7 @@ impl<'a> Pages<'a> {
             grants_url: None,
         };
         let status = if changed { StatusCode::CONFLICT } else { StatusCode::OK };
-        html::respond(status, &page, self.https)
+        html::respond(status, &page)
     }
 
     fn day(&self, language: Language, at: Timestamp) -> String {
@@ -122,14 +123,25 @@ impl<'a> Pages<'a> {
             closing,
             grants_url: None,
         };
-        html::respond(StatusCode::OK, &page, self.https)
+        html::respond(StatusCode::OK, &page)
     }
 
     /// What went wrong.
     pub(super) fn problem(&self, problem: Problem) -> HttpResponse {
         let page =
             ErrorPage { language: self.language, brand: Some(self.look()), problem, login_url: Some(self.login(None)) };
-        html::respond(error::page_status(problem), &page, self.https)
+        html::respond(error::page_status(problem), &page)
+    }
+
+    /// A form that could not be read.
+    pub(super) fn form_problem(&self, problem: &FormProblem) -> HttpResponse {
+        match problem {
+            FormProblem::ContentType | FormProblem::Encoded => error::unsupported_media_type(),
+            FormProblem::TooLarge => error::too_large(),
+            FormProblem::TooSlow => error::too_slow(),
+            FormProblem::InQuery | FormProblem::Broken | FormProblem::Repeated(_) => self.problem(Problem::BadRequest),
+            FormProblem::Escape(_) | FormProblem::NotUtf8(_) | FormProblem::Nul(_) => self.problem(Problem::BadRequest),
+        }
     }
 
     /// Too many tries, and how long to wait.

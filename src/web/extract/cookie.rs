@@ -8,9 +8,7 @@ use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::header;
 
 use crate::domain::id::BrandId;
-
-/// Life of the cookie, counted from the sign-in.
-pub const SESSION_SECONDS: i64 = 900;
+use crate::flow::sign_in::SESSION_LIFE;
 
 /// The cookie's name; browsers let a `__Host-` cookie be set only over HTTPS and by that very host.
 pub fn session_cookie_name(brand: &BrandId, https: bool) -> String {
@@ -24,7 +22,7 @@ pub fn session_cookie(brand: &BrandId, session: &str, https: bool) -> Cookie<'st
         .same_site(SameSite::Lax)
         .path("/")
         .secure(https)
-        .max_age(Duration::seconds(SESSION_SECONDS))
+        .max_age(Duration::try_from(SESSION_LIFE).unwrap_or(Duration::ZERO))
         .finish()
 }
 

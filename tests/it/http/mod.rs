@@ -14,6 +14,7 @@ mod receipts;
 mod refresh;
 mod revocation;
 mod routes;
+mod sign_in_again;
 mod step_up;
 mod turn;
 mod whole_flow;

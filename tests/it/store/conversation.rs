@@ -36,6 +36,17 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    async fn a_turn_runs_with_the_scopes_that_the_grant_has_when_it_is_reserved(db: Database) {
+        db.with_directory().await;
+        let (_, grant) = db.approved_by(&jane()).await;
+        let (brand, caller, first, held) = (shop().id, caller(), message("m-1"), authority(&grant));
+        assert!(held.scopes.len() > 1);
+        db.statement("UPDATE delegation_grant SET scopes = 'orders:read', version = version + 1").await.unwrap();
+        let context = ContextChoice::New(db.build.context());
+        let reservation = db.running(&reserve(&brand, &caller, context, &first, Some(&held), NOW)).await;
+        assert_eq!(reservation.scopes, scopes("orders:read"));
+    }
+
     async fn of_twenty_requests_with_one_message_id_one_runs(db: Database) {
         db.with_directory().await;
         let (brand, caller) = (shop().id, caller());
