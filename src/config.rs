@@ -64,11 +64,18 @@ pub struct Config {
 
 /// Which personal agents may call (PACT §3.1): a Provider's policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String")]
 pub enum PersonalAgents {
     /// Those that an administrator registered.
     #[default]
     Registered,
+}
+
+impl TryFrom<String> for PersonalAgents {
+    type Error = &'static str;
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text == "registered" { Ok(Self::Registered) } else { Err("personal_agents: expected \"registered\"") }
+    }
 }
 
 /// How this program calls others.

@@ -222,9 +222,9 @@ on_both_databases! {
         // Even where no receipt came with it.
         db.answered(&done(&reservation, &brand, "private")).await;
         let before = db.contents().await;
-        for authority in [None, Some(&as_joe)] {
+        for (authority, refusal) in [(None, Admission::Repeated), (Some(&as_joe), Admission::OtherUser)] {
             let again = reserve(&brand, &caller, here, &first, authority, NOW);
-            assert_eq!(db.reserve_turn(&again).await.unwrap(), Reserved::Other(Admission::Repeated));
+            assert_eq!(db.reserve_turn(&again).await.unwrap(), Reserved::Other(refusal));
         }
         let again = reserve(&brand, &caller, here, &first, Some(&as_jane), NOW);
         let replay = Reserved::Other(Admission::Replay("private".to_owned()));
@@ -336,6 +336,8 @@ on_both_databases! {
         let without = db.reserve_turn(&reserve(&brand, &caller, here, &first, None, NOW)).await.unwrap();
         assert_eq!(without, Reserved::Other(Admission::Repeated));
         assert_eq!(db.contents().await, before);
+        let allow = "UPDATE delegation_grant SET scopes = 'orders:read orders:cancel refunds:issue', version = version + 1";
+        db.statement(allow).await.unwrap();
         let having = assent::domain::conversation::Authority {
             scopes: scopes("orders:read orders:cancel refunds:issue"),
             ..lacking
