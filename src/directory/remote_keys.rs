@@ -1,7 +1,7 @@
 //! The key sets of others, fetched by URL and kept for a while (RFC 7517 §5; PACT §3.1).
 //!
-//! A set serves for 10 minutes, then on while it is fetched anew in the background, and for an hour at most when the
-//! fetch fails. A signer's unknown `kid` is worth one fetch per 30 seconds and URL. Refuses to fetch one URL twice at the
+//! A set serves for 10 minutes, and is fetched anew in the background for its last two; so a key that its owner takes away
+//! stops working within 10 minutes, also where nobody called in between. When the fetch fails, the set serves for an hour. A signer's unknown `kid` is worth one fetch per 30 seconds and URL. Refuses to fetch one URL twice at the
 //! same time, and to ask a host again that has just failed. No URL waits for another.
 
 #[cfg(test)]
@@ -18,7 +18,10 @@ use url::Url;
 use crate::clock::Timestamp;
 use crate::outbound::Outbound;
 
-/// A set younger than this is served without a further thought.
+/// A set older than this is fetched anew in the background.
+pub const REFETCHED_AFTER: Duration = Duration::from_secs(480);
+
+/// A set older than this is served only after a newer one was asked for in vain.
 pub const FRESH_FOR: Duration = Duration::from_secs(600);
 
 /// A set older than this is not served, whatever the reason that no newer one could be fetched.
@@ -96,6 +99,17 @@ impl<S> State<S> {
         self.current.as_ref().filter(|current| now.since(current.fetched_at) < age).map(|found| Arc::clone(&found.set))
     }
 
+    /// What can be answered at once, if anything, and whether a background fetch is due: a fresh set, or what there is
+    /// while the host is left alone after a failure.
+    fn without_a_fetch(&self, now: Timestamp) -> (Option<Result<Arc<S>, KeysUnavailable>>, bool) {
+        if let Some(fresh) = self.within(FRESH_FOR, now) {
+            let is_due = self.within(REFETCHED_AFTER, now).is_none() && !self.failed_lately(now);
+            return (Some(Ok(fresh)), is_due);
+        }
+        let left_alone = self.failed_lately(now).then(|| self.within(USABLE_FOR, now).ok_or(KeysUnavailable));
+        (left_alone, false)
+    }
+
     fn failed_lately(&self, now: Timestamp) -> bool {
         self.failed_at.is_some_and(|at| now.since(at) < FAILURE_REMEMBERED)
     }
@@ -119,38 +133,22 @@ impl<S: Send + Sync + 'static> RemoteKeys<S> {
         Self { source, parse, capacity: CAPACITY, entries: Mutex::default() }
     }
 
-    /// The set at `url`. Waits for a fetch only when there is no usable one.
+    /// The set at `url`. Waits for a fetch only when there is no fresh one.
     ///
     /// # Errors
     /// [`KeysUnavailable`] when the fetch fails or has failed lately.
     pub async fn get(&self, url: &Url, now: Timestamp) -> Result<Arc<S>, KeysUnavailable> {
         let entry = self.entry(url, now);
-        let usable = {
-            let state = entry.state();
-            if let Some(fresh) = state.within(FRESH_FOR, now) {
-                return Ok(fresh);
-            }
-            let usable = state.within(USABLE_FOR, now);
-            if state.failed_lately(now) {
-                return usable.ok_or(KeysUnavailable);
-            }
-            usable
-        };
-        if let Some(usable) = usable {
-            if let Ok(permit) = Arc::clone(&entry.fetching).try_lock_owned() {
+        let (known, is_due) = entry.state().without_a_fetch(now);
+        if let Some(known) = known {
+            if is_due && let Ok(permit) = Arc::clone(&entry.fetching).try_lock_owned() {
                 drop(self.fetch(&entry, url, now, permit));
             }
-            return Ok(usable);
+            return known;
         }
         let permit = Arc::clone(&entry.fetching).lock_owned().await;
-        {
-            let state = entry.state();
-            if let Some(usable) = state.within(USABLE_FOR, now) {
-                return Ok(usable);
-            }
-            if state.failed_lately(now) {
-                return Err(KeysUnavailable);
-            }
+        if let (Some(known), _) = entry.state().without_a_fetch(now) {
+            return known;
         }
         let _ = self.fetch(&entry, url, now, permit).await;
         entry.state().within(USABLE_FOR, now).ok_or(KeysUnavailable)
