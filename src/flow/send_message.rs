@@ -106,7 +106,10 @@ pub async fn send_message(
         Reserved::Other(Admission::StepUpAgain { reply, missing, device }) => {
             let ContextChoice::Existing(context) = context else { return Ok(UNKNOWN_CONTEXT) };
             let again = step_up::Again { context, message: &incoming.message, reply, missing, device };
-            return step_up::again(app, hosted, &caller, authority.as_ref(), again, now).await;
+            return Ok(match step_up::again(app, hosted, &caller, authority.as_ref(), again, now).await? {
+                step_up::Repeated::Reply(reply) => Sent::Reply(reply),
+                step_up::Repeated::TooMany { retry_after } => Sent::Busy { retry_after },
+            });
         }
         Reserved::Other(Admission::Repeated) => {
             let text = "messageId: this message is still being answered, or its reply is not available to this caller";

@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::sealed_code::{self, Row};
-use super::send_message::Sent;
 use super::{ATTEMPTS, Fault, RESTLESS};
 use crate::app::App;
 use crate::clock::Timestamp;
@@ -126,6 +125,14 @@ pub(super) struct Again<'a> {
     pub(super) device: DeviceAuthorizationId,
 }
 
+/// What a step-up that is asked for again gets.
+pub(super) enum Repeated {
+    /// The response body.
+    Reply(String),
+    /// A caller without delegation has too many live codes.
+    TooMany { retry_after: Duration },
+}
+
 /// The stored step-up, with a fresh link when the old one has run out or was decided without giving what is missing.
 pub(super) async fn again(
     app: &App,
@@ -134,21 +141,21 @@ pub(super) async fn again(
     authority: Option<&Authority>,
     again: Again<'_>,
     now: Timestamp,
-) -> Result<Sent, Fault> {
+) -> Result<Repeated, Fault> {
     let still_open = app.store.device(again.device).await?.is_some_and(|device| device.is_open(now));
     if still_open {
-        return Ok(Sent::Reply(again.reply));
+        return Ok(Repeated::Reply(again.reply));
     }
     let link = match link(app, hosted, caller, authority, &again.missing, now).await? {
         Linked::Done(link) => link,
-        Linked::TooMany { retry_after } => return Ok(Sent::Busy { retry_after }),
+        Linked::TooMany { retry_after } => return Ok(Repeated::TooMany { retry_after }),
     };
     let reply = with_link(&again.reply, &again.missing, &link.url)?;
     let Again { context, message, missing, device, .. } = &again;
     if app.store.renew_step_up(*context, message, *device, link.device, missing, &reply).await? {
-        return Ok(Sent::Reply(reply));
+        return Ok(Repeated::Reply(reply));
     }
-    Ok(Sent::Reply(again.reply))
+    Ok(Repeated::Reply(again.reply))
 }
 
 /// `reply` with another link and other missing scopes in its metadata; its receipt stays, byte for byte, since the order
