@@ -216,6 +216,13 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_members_is_no_answer() {
+        refused(r#"[[{"text":"Hi"}]]"#);
+        refused(r#"{"parts":[["Hi"]]}"#);
+        refused(r#"{"parts":[{"text":"Hi"}],"actions":[["cancel_order"]]}"#);
+    }
+
+    #[test]
     fn a_turn_is_written_as_backends_expect_it() {
         let text = r#"{"brandId":"01J","contextId":"c","messageId":"m-001","parts":[{"text":"Cancel my order"}],"caller":{"personalAgent":"https://pa.example.com","sub":"user-7f3a"},"delegation":{"user":"jane-4471","scopes":["orders:read"],"grantId":"a2agrant_1","token":"canary"}}"#;
         let turn: Turn = json::parse_as(text.as_bytes()).unwrap();

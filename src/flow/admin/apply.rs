@@ -166,9 +166,11 @@ impl Plan {
         }
         for (index, table) in file.brand.iter().enumerate() {
             let brand = brand(app, table, before, now).map_err(|problem| format!("brand[{index}].{problem}"))?;
-            if file.brand.iter().take(index).any(|earlier| earlier.name == brand.name && earlier.id == table.id)
-                || plan.changes.iter().any(|change| change.id == brand.id.as_str())
-            {
+            let is_same = |earlier: &&Change| earlier.kind == "brand" && earlier.id == brand.id.as_str();
+            // Two tables without an id are one Brand when they have one name, also where the id is yet to be minted.
+            let is_namesake =
+                |earlier: &BrandTable| earlier.id.is_none() && table.id.is_none() && earlier.name == table.name;
+            if plan.changes.iter().any(|change| is_same(&change)) || file.brand.iter().take(index).any(is_namesake) {
                 return Err(format!("brand[{index}].id: the same Brand stands before in this file"));
             }
             brand.check(allow_http).map_err(|problem| format!("brand[{index}].{problem}"))?;

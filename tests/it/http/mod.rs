@@ -1,5 +1,6 @@
 //! The Provider over HTTP, from the outside, on both databases.
 
+mod applying;
 mod assertion;
 mod consent;
 mod decision;

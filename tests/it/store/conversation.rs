@@ -47,6 +47,20 @@ on_both_databases! {
         assert_eq!(reservation.scopes, scopes("orders:read"));
     }
 
+    async fn a_context_ends_with_a_grant_that_somebody_ended_and_not_with_one_that_expired(db: Database) {
+        db.with_directory().await;
+        let (_, grant) = db.approved_by(&jane()).await;
+        let (brand, caller, held) = (shop().id, caller(), authority(&grant));
+        let (first, second) = (message("m-1"), message("m-2"));
+        let context = db.build.context();
+        db.running(&reserve(&brand, &caller, ContextChoice::New(context), &first, Some(&held), NOW)).await;
+        let next = reserve(&brand, &caller, ContextChoice::Existing(context), &second, None, NOW);
+        db.statement("UPDATE delegation_grant SET state = 'ended', ended_at = 1, ended_by = 'user'").await.unwrap();
+        assert_eq!(db.reserve_turn(&next).await.unwrap(), Reserved::Other(Admission::Closed));
+        db.statement("UPDATE delegation_grant SET ended_by = 'expiry'").await.unwrap();
+        assert!(matches!(db.reserve_turn(&next).await.unwrap(), Reserved::Run(_)));
+    }
+
     async fn of_twenty_requests_with_one_message_id_one_runs(db: Database) {
         db.with_directory().await;
         let (brand, caller) = (shop().id, caller());

@@ -1,0 +1,47 @@
+//! `apply` files that are refused as a whole, and a directory that cannot be read in part.
+
+use assent::domain::audit::{Actor, RequestId};
+use assent::domain::id::Issuer;
+use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
+
+use crate::support::database::on_both_databases;
+use crate::support::world::{PLAIN, Party, World, brand_table, personal_agent_table};
+
+on_both_databases! {
+    async fn a_file_that_names_something_twice_or_keys_that_verify_nothing_changes_nothing(db: Database) {
+        let world = World::start(&db).await;
+        let before = db.contents().await;
+        let agent = "{ builtin = \"demo\" }";
+        let plain = brand_table(PLAIN, "Renamed", agent, None);
+        let minted = brand_table(PLAIN, "New Brand", agent, None).replace(&format!("id = \"{PLAIN}\"\n"), "");
+        let caller = personal_agent_table("https://new.example", "New agent", &world.pa_keys.url(), true);
+        let login = Party::new("https://login.example");
+        let offers = brand_table(PLAIN, "Plain Store", agent, Some((&login, "")));
+        let curve = "crv = \"P-256\"";
+        for (file, parameter) in [
+            (format!("{plain}{plain}"), "brand[1].id"),
+            (format!("{minted}{minted}"), "brand[1].id"),
+            (format!("{caller}{caller}"), "personal_agent[1].issuer"),
+            (offers.replace(curve, "crv = \"P-999\""), "brand[0].delegation.assertion.jwks"),
+            (offers.replace(curve, "crv = \"P-256\", d = \"canary\""), "brand[0].delegation.assertion.jwks"),
+        ] {
+            let (actor, request) = (Actor::Administrator("test".to_owned()), RequestId("test".to_owned()));
+            let outcome = apply(&world.app, &parse(&file).unwrap(), &actor, &request).await.unwrap();
+            let ApplyOutcome::Refused(problem) = outcome else { panic!("{parameter}: {outcome:?}") };
+            assert!(problem.starts_with(parameter) && !problem.contains("canary"), "{problem}");
+            assert_eq!(db.contents().await, before, "{parameter}");
+        }
+        world.stop().await;
+    }
+
+    async fn a_key_that_cannot_be_opened_hides_no_other_change(db: Database) {
+        let world = World::start(&db).await;
+        db.statement("UPDATE signing_key SET sealed_private = 'x', created_at = created_at + 1").await.unwrap();
+        world.set_pa_enabled(false).await;
+        let directory = world.app.directory.current();
+        let issuer = Issuer::parse(world.pa.issuer.as_str()).unwrap();
+        assert!(!directory.personal_agent(&issuer).unwrap().enabled);
+        assert_eq!(directory.brands().filter(|hosted| hosted.ring.keys().count() == 1).count(), 4, "the old keys serve");
+        world.stop().await;
+    }
+}
