@@ -5,6 +5,8 @@ mod architecture;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod corpus;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod store;

@@ -11,6 +11,7 @@ use url::Url;
 
 use crate::app::App;
 use crate::clock::Timestamp;
+use crate::config::Config;
 use crate::crypto::jwks::KeySet;
 use crate::crypto::ring;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
@@ -19,6 +20,7 @@ use crate::domain::check::InvalidParameter;
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
 use crate::domain::signing_key::{KeyState, SealedKey};
+use crate::entropy::Entropy;
 use crate::flow::{ATTEMPTS, Fault, RESTLESS};
 use crate::store::{Applied, Apply, DirectoryRows};
 
@@ -112,7 +114,7 @@ pub async fn apply(app: &App, file: &ApplyFile, actor: &Actor, request: &Request
     for _ in 0..ATTEMPTS {
         let now = app.clock.now();
         let before = app.store.directory().await?;
-        let plan = match Plan::new(app, file, &before, now) {
+        let plan = match Plan::new(&app.config, &app.entropy, file, &before, now) {
             Ok(plan) => plan,
             Err(problem) => return Ok(ApplyOutcome::Refused(problem)),
         };
@@ -140,16 +142,30 @@ pub async fn apply(app: &App, file: &ApplyFile, actor: &Actor, request: &Request
     Err(RESTLESS)
 }
 
-/// What differs from what is there.
-struct Plan {
-    brands: Vec<Brand>,
-    personal_agents: Vec<PersonalAgent>,
-    changes: Vec<Change>,
+/// What a file would change of what is there. It has not been done.
+#[derive(Debug)]
+pub struct Plan {
+    /// The Brands that are new or differ.
+    pub brands: Vec<Brand>,
+    /// The personal agents that are new or differ.
+    pub personal_agents: Vec<PersonalAgent>,
+    /// One per table of the file, in its order.
+    pub changes: Vec<Change>,
 }
 
 impl Plan {
-    fn new(app: &App, file: &ApplyFile, before: &DirectoryRows, now: Timestamp) -> Result<Self, String> {
-        let allow_http = app.config.outbound.allow_private;
+    /// Compares `file` with what is there `before`. A Brand without an id gets one from `entropy`.
+    ///
+    /// # Errors
+    /// What could not be served, by the name of the parameter.
+    pub fn new(
+        config: &Config,
+        entropy: &Entropy,
+        file: &ApplyFile,
+        before: &DirectoryRows,
+        now: Timestamp,
+    ) -> Result<Self, String> {
+        let allow_http = config.outbound.allow_private;
         let mut plan = Self { brands: Vec::new(), personal_agents: Vec::new(), changes: Vec::new() };
         for (index, table) in file.personal_agent.iter().enumerate() {
             let agent =
@@ -165,13 +181,15 @@ impl Plan {
             }
         }
         for (index, table) in file.brand.iter().enumerate() {
-            let brand = brand(app, table, before, now).map_err(|problem| format!("brand[{index}].{problem}"))?;
-            let is_same = |earlier: &&Change| earlier.kind == "brand" && earlier.id == brand.id.as_str();
-            // Two tables without an id are one Brand when they have one name, also where the id is yet to be minted.
-            let is_namesake =
-                |earlier: &BrandTable| earlier.id.is_none() && table.id.is_none() && earlier.name == table.name;
-            if plan.changes.iter().any(|change| is_same(&change)) || file.brand.iter().take(index).any(is_namesake) {
+            let brand = brand(entropy, table, before, now).map_err(|problem| format!("brand[{index}].{problem}"))?;
+            if plan.changes.iter().any(|change| change.kind == "brand" && change.id == brand.id.as_str()) {
                 return Err(format!("brand[{index}].id: the same Brand stands before in this file"));
+            }
+            // Applied again, a table without an id would be whichever Brand then has its name.
+            let is_namesake =
+                |earlier: &BrandTable| earlier.name == table.name && (earlier.id.is_none() || table.id.is_none());
+            if file.brand.iter().take(index).any(is_namesake) {
+                return Err(format!("brand[{index}].id: is needed here and above, since both have one name"));
             }
             brand.check(allow_http).map_err(|problem| format!("brand[{index}].{problem}"))?;
             if has_no_usable_key(&brand) {
@@ -183,7 +201,7 @@ impl Plan {
                 plan.brands.push(brand);
             }
         }
-        plan.check_origins(&app.config.public_url, before)?;
+        plan.check_origins(&config.public_url, before)?;
         Ok(plan)
     }
 
@@ -276,11 +294,11 @@ fn personal_agent(table: &PersonalAgentTable, allow_http: bool) -> Result<Person
 }
 
 /// The Brand of a table, with the id that it has, that the Brand of the same name has, or a new one.
-fn brand(app: &App, table: &BrandTable, before: &DirectoryRows, now: Timestamp) -> Result<Brand, String> {
+fn brand(entropy: &Entropy, table: &BrandTable, before: &DirectoryRows, now: Timestamp) -> Result<Brand, String> {
     let mut namesakes = before.brands.iter().filter(|brand| brand.name == table.name);
     let id = match (&table.id, namesakes.next(), namesakes.next()) {
         (Some(id), ..) => id.clone(),
-        (None, None, _) => BrandId::from_ulid(app.entropy.ulid(now)),
+        (None, None, _) => BrandId::from_ulid(entropy.ulid(now)),
         (None, Some(namesake), None) => namesake.id.clone(),
         (None, Some(_), Some(_)) => return Err("id: is needed, since several Brands have this name".to_owned()),
     };

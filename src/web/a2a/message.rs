@@ -11,13 +11,13 @@ use crate::protocol::a2a::{InboundPart, ROLE_USER, Reason, SendMessageRequest, d
 use crate::protocol::json;
 
 /// Why a request is refused, with a text for the developer who sent it.
-pub(super) type Refusal = (Reason, String);
+pub type Refusal = (Reason, String);
 
 /// Reads a body.
 ///
 /// # Errors
 /// The reason and a text that names the member.
-pub(super) fn read(body: &[u8]) -> Result<IncomingMessage, Refusal> {
+pub fn read(body: &[u8]) -> Result<IncomingMessage, Refusal> {
     let invalid = |text: String| (Reason::InvalidParams, text);
     let mut request = json::parse(body).map_err(|error| invalid(format!("The body is not valid JSON: {error}")))?;
     if !request.get("message").is_some_and(Value::is_object) || !json::holds_objects(&request, "/message/parts") {

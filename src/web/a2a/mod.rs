@@ -1,7 +1,7 @@
 //! The A2A interface of a Brand (PACT §2.2, §4): routing, then authentication, then the Brand, then the delegation header,
 //! then the body.
 
-mod message;
+pub mod message;
 mod send;
 mod tasks;
 

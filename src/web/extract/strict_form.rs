@@ -139,7 +139,11 @@ fn is_utf8_parameter(parameter: &str) -> bool {
     name.eq_ignore_ascii_case("charset") && value.eq_ignore_ascii_case("utf-8")
 }
 
-fn parse(body: &[u8], repeatable: &[&str]) -> Result<Form, FormProblem> {
+/// Reads a form's body.
+///
+/// # Errors
+/// [`FormProblem`] names the parameter where it is one's fault.
+pub fn parse(body: &[u8], repeatable: &[&str]) -> Result<Form, FormProblem> {
     for pair in body.split(|byte| *byte == b'&') {
         let mut halves = pair.splitn(2, |byte| *byte == b'=');
         let name = halves.next().unwrap_or_default();

@@ -14,6 +14,7 @@ on_both_databases! {
         let agent = "{ builtin = \"demo\" }";
         let plain = brand_table(PLAIN, "Renamed", agent, None);
         let minted = brand_table(PLAIN, "New Brand", agent, None).replace(&format!("id = \"{PLAIN}\"\n"), "");
+        let renamed = brand_table(PLAIN, "New Brand", agent, None);
         let caller = personal_agent_table("https://new.example", "New agent", &world.pa_keys.url(), true);
         let login = Party::new("https://login.example");
         let offers = brand_table(PLAIN, "Plain Store", agent, Some((&login, "")));
@@ -21,6 +22,8 @@ on_both_databases! {
         for (file, parameter) in [
             (format!("{plain}{plain}"), "brand[1].id"),
             (format!("{minted}{minted}"), "brand[1].id"),
+            (format!("{minted}{renamed}"), "brand[1].id"),
+            (format!("{renamed}{minted}"), "brand[1].id"),
             (format!("{caller}{caller}"), "personal_agent[1].issuer"),
             (offers.replace(curve, "crv = \"P-999\""), "brand[0].delegation.assertion.jwks"),
             (offers.replace(curve, "crv = \"P-256\", d = \"canary\""), "brand[0].delegation.assertion.jwks"),
