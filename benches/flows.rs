@@ -5,31 +5,13 @@
 //! agent's request to its second token: device authorization, the Brand's assertion, the consent page, the decision, the
 //! tokens, one message with its receipt, one refresh. `-- --flows N` sets how many (default 1000).
 
-use std::error::Error;
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use assent::clock::{Clock, Timestamp};
-use assent::config::OutboundConfig;
-use assent::crypto::pa_jwt;
-use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
-use assent::domain::brand::SigningAlg;
-use assent::entropy::Entropy;
-use assent::outbound::{Outbound, Request, Response, SystemResolver};
-use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use url::{Url, form_urlencoded};
+use assent::clock::Clock;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+mod provider;
 
-const BRAND: &str = "01M3R53Q5SZQ6FQSMSDBSSREAA";
-const AUDIENCE: &str = "bench";
-const PA: &str = "https://pa.example.com";
-const BRAND_LOGIN: &str = "https://shop.example";
-const SCOPE: &str = "orders:read orders:cancel";
+use provider::{Outcome, Provider};
 
 fn main() -> Outcome<()> {
     let flows = flows_asked_for()?;
@@ -44,226 +26,27 @@ fn flows_asked_for() -> Outcome<usize> {
 
 async fn run(flows: usize) -> Outcome<()> {
     let directory = tempfile::tempdir()?;
-    let bench = Bench::new(directory.path()).await?;
+    let provider = Provider::new(directory.path()).await?;
     let clock = Clock::system();
 
     let started = clock.now();
-    let mut server = bench.start()?;
-    let until_first_answer = bench.first_answer(&clock, started).await?;
+    let server = provider.start(&[]).await?;
+    let until_first_answer = clock.now().since(started);
     // The first requests open files, connections and caches; what comes after is the rest state.
-    bench.flow(0).await?;
+    provider.flow(0).await?;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let at_rest = resident_kib(server.0.id())?;
+    let at_rest = server.resident_kib()?;
 
     let began = clock.now();
     for number in 1..=flows {
-        bench.flow(number).await?;
+        provider.flow(number).await?;
     }
     let took = clock.now().since(began);
-    let afterwards = resident_kib(server.0.id())?;
-    server.0.kill()?;
+    let afterwards = server.resident_kib()?;
 
     println!("from start to first answer  {} ms", until_first_answer.as_millis());
     println!("resident at rest            {:.1} MiB", at_rest as f64 / 1024.0);
     println!("resident after {flows:>4} flows   {:.1} MiB", afterwards as f64 / 1024.0);
     println!("flows a second, one client  {:.1}", flows as f64 / took.as_secs_f64());
     Ok(())
-}
-
-/// A child process that does not outlive this one.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-struct Bench {
-    directory: std::path::PathBuf,
-    port: u16,
-    http: Outbound,
-    pa: Signer,
-    brand: Signer,
-    entropy: Entropy,
-}
-
-impl Bench {
-    async fn new(directory: &Path) -> Outcome<Self> {
-        let pa = generate_key(SigningAlg::Es256, "pa-1")?;
-        let brand = generate_key(SigningAlg::Es256, "brand-1")?;
-        let (port, admin) = (free_port()?, free_port()?);
-        let keys = serve_keys(format!("{{\"keys\":[{}]}}", pa.public_jwk)).await?;
-        std::fs::write(directory.join("assent.toml"), configuration(directory, port, admin))?;
-        std::fs::write(directory.join("apply.toml"), apply_file(&keys, &brand)?)?;
-        let config = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
-        let bench = Self {
-            directory: directory.to_owned(),
-            port,
-            http: Outbound::new(&config, Arc::new(SystemResolver))?,
-            pa: Signer::from_private_jwk(pa.private_jwk.expose())?,
-            brand: Signer::from_private_jwk(brand.private_jwk.expose())?,
-            entropy: Entropy::operating_system(),
-        };
-        for arguments in [&["migrate"][..], &["apply", "apply.toml"][..]] {
-            let done = bench.assent().args(arguments).stdout(Stdio::null()).status()?;
-            assert!(done.success(), "assent {arguments:?} failed");
-        }
-        Ok(bench)
-    }
-
-    fn assent(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assent"));
-        command.current_dir(&self.directory).arg("--config").arg("assent.toml");
-        command
-    }
-
-    fn start(&self) -> Outcome<Server> {
-        Ok(Server(self.assent().arg("serve").stderr(Stdio::null()).spawn()?))
-    }
-
-    async fn first_answer(&self, clock: &Clock, started: Timestamp) -> Outcome<Duration> {
-        for _ in 0..5000 {
-            if self.exchange(Request::get(self.url("/healthz")?)).await.is_ok() {
-                return Ok(clock.now().since(started));
-            }
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Err("the server does not answer".into())
-    }
-
-    fn url(&self, path: &str) -> Outcome<Url> {
-        Ok(Url::parse(&format!("http://127.0.0.1:{}{path}", self.port))?)
-    }
-
-    async fn exchange(&self, request: Request) -> Outcome<Response> {
-        Ok(self.http.exchange(request).await?)
-    }
-
-    async fn form(&self, path: &str, bearer: Option<&str>, pairs: &[(&str, &str)], expected: u16) -> Outcome<String> {
-        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
-        let path = format!("/a2a/{BRAND}/oauth{path}");
-        let mut request = Request::post(self.url(&path)?, "application/x-www-form-urlencoded", body);
-        if let Some(token) = bearer {
-            request = request.header("authorization", &format!("Bearer {token}"));
-        }
-        let response = self.exchange(request).await?;
-        let body = String::from_utf8(response.body)?;
-        if response.status != expected {
-            return Err(format!("{path}: {} {body}", response.status).into());
-        }
-        Ok(body)
-    }
-
-    async fn flow(&self, number: usize) -> Outcome<()> {
-        let now = Clock::system().now();
-        let (sub, user) = (format!("user-{number}"), format!("jane-{number}"));
-        let jwt = pa_jwt::sign(&self.pa, PA, &sub, AUDIENCE, now, Duration::from_secs(120))?;
-        let started: Value =
-            serde_json::from_str(&self.form("/device_authorization", Some(&jwt), &[("scope", SCOPE)], 200).await?)?;
-
-        let assertion = json!({
-            "iss": BRAND_LOGIN, "aud": self.url(&format!("/a2a/{BRAND}/oauth/consent"))?.as_str(), "sub": user,
-            "user_code": text(&started, "user_code")?, "jti": self.entropy.uuid().to_string(), "iat": now.seconds(),
-            "exp": now.seconds() + 120,
-        });
-        let assertion = self.brand.sign_claims("JWT", &assertion)?;
-        let page = self.form("/consent", None, &[("assertion", &assertion)], 200).await?;
-        let session = page.split_once("name=\"session\" value=\"").ok_or("a page without a session")?.1;
-        let session = session.split_once('"').ok_or("a page without a session")?.0;
-        let decision =
-            [("session", session), ("decision", "allow"), ("scope", "orders:read"), ("scope", "orders:cancel")];
-        self.form("/consent/decision", None, &decision, 303).await?;
-
-        let code = text(&started, "device_code")?;
-        let grant_type = "urn:ietf:params:oauth:grant-type:device_code";
-        let redeem = [("grant_type", grant_type), ("device_code", code)];
-        let tokens: Value = serde_json::from_str(&self.form("/token", Some(&jwt), &redeem, 200).await?)?;
-        let access = text(&tokens, "access_token")?;
-
-        let message = json!({ "message": {
-            "messageId": "m-1", "role": "ROLE_USER", "parts": [{ "text": "Cancel order A-88213" }],
-        } });
-        let url = self.url(&format!("/a2a/{BRAND}/message:send"))?;
-        let request = Request::post(url, "application/json", message.to_string())
-            .header("authorization", &format!("Bearer {jwt}"))
-            .header("x-a2a-user-delegation", &format!("Bearer {access}"));
-        let reply = self.exchange(request).await?;
-        if reply.status != 200 || !String::from_utf8_lossy(&reply.body).contains("pact.receipt") {
-            return Err(format!("message:send: {}", reply.status).into());
-        }
-
-        let refresh = text(&tokens, "refresh_token")?;
-        let refresh = [("grant_type", "refresh_token"), ("refresh_token", refresh)];
-        self.form("/token", Some(&jwt), &refresh, 200).await?;
-        Ok(())
-    }
-}
-
-fn text<'a>(object: &'a Value, name: &str) -> Outcome<&'a str> {
-    Ok(object.get(name).and_then(Value::as_str).ok_or_else(|| format!("no {name}"))?)
-}
-
-fn free_port() -> Outcome<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-/// Serves the personal agent's keys at every path, for as long as this process runs.
-async fn serve_keys(body: String) -> Outcome<String> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        while let Ok((mut socket, _)) = listener.accept().await {
-            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
-            let answer = format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-            let _ = socket.read(&mut [0; 4096]).await;
-            let _ = socket.write_all(answer.as_bytes()).await;
-        }
-    });
-    Ok(format!("http://{address}/jwks.json"))
-}
-
-fn configuration(directory: &Path, port: u16, admin: u16) -> String {
-    format!(
-        "public_url = \"http://127.0.0.1:{port}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:{port}\"\n\
-         admin_listen = \"127.0.0.1:{admin}\"\ndatabase_url = \"sqlite://{}/assent.db\"\nlog = \"warn\"\n\
-         master_key = \"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\n[outbound]\nallow_private = true\n",
-        directory.display()
-    )
-}
-
-fn apply_file(keys: &str, brand: &GeneratedKey) -> Outcome<String> {
-    let jwk: Value = serde_json::from_str(&brand.public_jwk)?;
-    let (x, y) = (text(&jwk, "x")?, text(&jwk, "y")?);
-    Ok(format!(
-        r#"[[personal_agent]]
-name = "Bench"
-issuer = "{PA}"
-jwks_uri = "{keys}"
-
-[[brand]]
-id = "{BRAND}"
-name = "Example Shop"
-description = "Orders."
-version = "1.0.0"
-skills = [{{ id = "orders", name = "Orders", description = "Orders.", tags = ["orders"] }}]
-agent = {{ builtin = "demo" }}
-
-[brand.delegation]
-login_url = "{BRAND_LOGIN}/login"
-assertion = {{ issuer = "{BRAND_LOGIN}", jwks = {{ keys = [{{ kty = "EC", crv = "P-256", kid = "brand-1", x = "{x}", y = "{y}" }}] }} }}
-scopes = [
-  {{ id = "orders:read", description = "Look up your orders" }},
-  {{ id = "orders:cancel", description = "Cancel an order", writes = true }},
-]
-"#
-    ))
-}
-
-/// `VmRSS` of a process (proc(5)).
-fn resident_kib(process: u32) -> Outcome<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
