@@ -13,8 +13,11 @@ pub use files::apply_file;
 pub use keys::jwks;
 pub use tokens::{assertion, compact_jwt};
 
+/// What an input path is checked by.
+pub type Check = fn(&[u8]);
+
 /// Every input path, under the name of its target and of its folder in `corpus/`.
-pub const CHECKS: [(&str, fn(&[u8])); 6] = [
+pub const CHECKS: [(&str, Check); 6] = [
     ("a2a_body", a2a_body),
     ("apply_file", apply_file),
     ("assertion", assertion),

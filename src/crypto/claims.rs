@@ -99,6 +99,7 @@ mod tests {
         life(&format!(r#"{{"iat":{},"exp":{}}}"#, NOW + iat, NOW + exp))
     }
 
+    // case 4
     #[test]
     fn life_and_skew_end_exactly_where_they_should() {
         assert!(times(0, 300).is_ok());
@@ -113,6 +114,7 @@ mod tests {
         assert_eq!(times(-120, -31).err(), Some(Refused::Expired));
     }
 
+    // case 5
     #[test]
     fn nbf_is_honoured_with_the_skew() {
         let with_nbf = |nbf: &str| life(&format!(r#"{{"iat":{NOW},"exp":{},"nbf":{nbf}}}"#, NOW + 120)).err();
@@ -122,6 +124,7 @@ mod tests {
         assert_eq!(with_nbf("-1"), Some(Refused::Claim("nbf")));
     }
 
+    // case 5
     #[test]
     fn a_fraction_is_cut_off() {
         let read = life(&format!(r#"{{"iat":{NOW}.999,"exp":{}.999}}"#, NOW + 300)).unwrap();
@@ -129,6 +132,7 @@ mod tests {
         assert_eq!(read.expires_at.seconds(), NOW + 300);
     }
 
+    // case 5
     #[test]
     fn what_is_not_a_number_within_two_to_the_53_is_refused() {
         let strange = [
@@ -150,6 +154,7 @@ mod tests {
         assert_eq!(life("{}").err(), Some(Refused::Claim("iat")));
     }
 
+    // case 7
     #[test]
     fn claims_are_one_object_without_duplicates() {
         for payload in ["", "[]", "\"x\"", r#"{"sub":"a","sub":"b"}"#, r#"{"a":{"b":1,"b":1}}"#, "{} "] {

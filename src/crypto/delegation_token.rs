@@ -61,6 +61,7 @@ mod tests {
         super::verify(token, &stage.ring, AUTH, INTERFACE, now)
     }
 
+    // case 59
     #[test]
     fn a_token_comes_back_as_it_was_signed_until_it_expires() {
         let stage = Stage::new();
@@ -71,6 +72,7 @@ mod tests {
         assert_eq!(verify(&stage, &token, NOW.plus(Duration::from_secs(900))), Err(Refused::Expired));
     }
 
+    // case 59
     #[test]
     fn another_issuer_audience_or_brand_is_refused() {
         let stage = Stage::new();
@@ -81,6 +83,7 @@ mod tests {
         assert_eq!(at(&Stage::new().ring, AUTH, INTERFACE), Some(Refused::Signature));
     }
 
+    // case 59
     #[test]
     fn only_the_exact_type_and_header_are_accepted() {
         let stage = Stage::new();
@@ -91,6 +94,7 @@ mod tests {
         }
     }
 
+    // case 59
     #[test]
     fn every_flipped_bit_is_refused() {
         let stage = Stage::new();

@@ -165,6 +165,10 @@ impl KeySet {
     /// # Errors
     /// [`InvalidKeySet`] when the bytes are not one JSON object with one array `keys`.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidKeySet> {
+        // A type that is read from an object would also be read from a list of its members.
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(InvalidKeySet);
+        }
         // An entry is parsed on its own, so that a duplicate member in it spoils no other.
         let body: Body = serde_json::from_slice(bytes).map_err(|_| InvalidKeySet)?;
         let entries = body.keys.iter().take(MOST_ENTRIES);

@@ -214,6 +214,7 @@ mod tests {
         Unverified::parse(token).err().unwrap_or_else(|| panic!("{token} was taken apart"))
     }
 
+    // case 7
     #[test]
     fn a_token_has_three_canonical_segments_and_a_bounded_length() {
         assert!(Unverified::parse(&token(r#"{"alg":"ES256"}"#)).is_ok());
@@ -240,6 +241,7 @@ mod tests {
         }
     }
 
+    // case 1
     #[test]
     fn only_es256_and_rs256_are_algorithms() {
         for alg in ["none", "None", "NONE", "", "HS256", "PS256", "ES384", "RS512", "EdDSA", "es256", "ES256 "] {
@@ -249,6 +251,7 @@ mod tests {
         assert_eq!(refusal(&token(r#"{"alg":["ES256"]}"#)), Refused::Algorithm);
     }
 
+    // case 7
     #[test]
     fn extensions_duplicates_and_wrong_types_in_the_header_are_refused() {
         for header in [

@@ -192,6 +192,7 @@ pub(super) fn flip_every_bit(token: &str, is_refused: impl Fn(&str) -> bool) {
     }
 }
 
+// case 58
 #[test]
 fn every_kind_of_token_is_refused_in_every_place_but_its_own() {
     let stage = Stage::new();
@@ -203,6 +204,7 @@ fn every_kind_of_token_is_refused_in_every_place_but_its_own() {
     }
 }
 
+// case 58
 #[test]
 fn a_token_of_another_type_is_refused_also_when_its_claims_would_fit() {
     let stage = Stage::new();
@@ -218,6 +220,7 @@ fn a_token_of_another_type_is_refused_also_when_its_claims_would_fit() {
     }
 }
 
+// cases 12, 32
 #[test]
 fn every_flipped_bit_of_a_token_from_outside_is_refused() {
     let stage = Stage::new();

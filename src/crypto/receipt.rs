@@ -78,6 +78,7 @@ mod tests {
         }
     }
 
+    // case 71
     #[test]
     fn an_altered_receipt_and_another_brands_are_refused() {
         let stage = Stage::new();
@@ -88,6 +89,7 @@ mod tests {
         assert!(verify(&receipt.jws, Stage::new().ring.published(), None).is_err());
     }
 
+    // case 71
     #[test]
     fn a_signed_payload_with_an_unknown_member_or_another_type_is_refused() {
         let stage = Stage::new();

@@ -88,6 +88,7 @@ mod tests {
     use super::*;
     use crate::crypto::kinds::{AGENT, BODY, INTERFACE, NOW, Stage, flip_every_bit};
 
+    // case 58
     #[test]
     fn a_turn_token_is_good_for_its_body_agent_and_minute_only() {
         let stage = Stage::new();
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!(at(INTERFACE, AGENT, b"another", NOW), Some(Refused::Body));
     }
 
+    // case 58
     #[test]
     fn every_flipped_bit_is_refused() {
         let stage = Stage::new();

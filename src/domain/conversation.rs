@@ -194,6 +194,7 @@ mod tests {
         assert_eq!(admit(&context(), None, None, IDLE, NOW.plus(IDLE)), Admission::Closed);
     }
 
+    // cases 68, 70
     #[test]
     fn a_running_message_is_refused_until_its_lease_is_over() {
         let running = turn(TurnState::Running { lease_until: NOW });
@@ -204,6 +205,7 @@ mod tests {
         assert_eq!(admit(&context(), Some(&running), None, IDLE, NOW), Admission::Run);
     }
 
+    // case 68
     #[test]
     fn a_stored_reply_is_given_again_also_when_the_context_has_closed() {
         let answered = turn(TurnState::Answered { reply: "{}".to_owned(), grant: None });
@@ -221,6 +223,7 @@ mod tests {
         assert_eq!(admit(Some(authority(2, "jane", "a"))), Admission::Repeated);
     }
 
+    // case 61
     #[test]
     fn a_context_that_ran_as_one_user_refuses_another_and_goes_on_without_delegation() {
         let bound = Context { brand_user: Some(BrandUser::parse("jane").unwrap()), ..context() };
@@ -229,6 +232,7 @@ mod tests {
         assert_eq!(admit(&bound, None, None, IDLE, NOW), Admission::Run);
     }
 
+    // case 61
     #[test]
     fn another_users_token_gets_no_stored_reply_either() {
         let bound = Context { brand_user: Some(BrandUser::parse("jane").unwrap()), ..context() };
@@ -238,6 +242,7 @@ mod tests {
         assert_eq!(admit(&bound, Some(&answered), None, IDLE, NOW), Admission::Replay("{}".to_owned()));
     }
 
+    // case 62
     #[test]
     fn a_step_up_without_delegation_is_given_again_without_it_and_runs_anew_under_it() {
         let device = DeviceAuthorizationId::parse("f0c12e6b-231e-4d92-a610-2518a0f27d21").unwrap();
@@ -248,6 +253,7 @@ mod tests {
         assert_eq!(admit(&context(), Some(&step_up), Some(&authority(1, "jane", "a")), IDLE, NOW), Admission::Run);
     }
 
+    // case 62
     #[test]
     fn a_step_up_is_given_again_while_its_scopes_are_missing_and_runs_once_they_are_there() {
         let jane = authority(1, "jane", "a");

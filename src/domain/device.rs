@@ -231,6 +231,7 @@ mod tests {
         }
     }
 
+    // case 28
     #[test]
     fn a_pending_code_is_pending_until_it_expires() {
         let pending = device(DeviceState::Pending);
@@ -239,6 +240,7 @@ mod tests {
         assert!(!pending.is_open(NOW.plus(LIFE)));
     }
 
+    // case 28
     #[test]
     fn an_approved_code_can_be_redeemed_until_a_minute_after_its_expiry() {
         let approved = device(DeviceState::Approved { grant: grant_id(), granted: set("orders:read"), at: NOW });
@@ -247,6 +249,7 @@ mod tests {
         assert_eq!(approved.poll(NOW.plus(Duration::from_secs(660))), Poll::Expired);
     }
 
+    // case 29
     #[test]
     fn denied_and_redeemed_codes_stay_so_for_good() {
         let later = NOW.plus(Duration::from_secs(86_400));
@@ -257,6 +260,7 @@ mod tests {
         );
     }
 
+    // case 42
     #[test]
     fn what_was_not_shown_cannot_be_granted() {
         let shown = set("orders:read orders:cancel");
@@ -264,6 +268,7 @@ mod tests {
         assert_eq!(decide(Button::Deny, &shown, &set("refunds:issue")), Err(NotShown));
     }
 
+    // case 42
     #[test]
     fn allowing_keeps_the_order_shown_and_allowing_nothing_withdraws() {
         let shown = set("orders:read orders:cancel refunds:issue");
@@ -273,6 +278,7 @@ mod tests {
         assert_eq!(decide(Button::Deny, &shown, &set("orders:read")), Ok(Decision::Deny));
     }
 
+    // case 34
     #[test]
     fn a_step_up_is_decided_by_the_grants_own_user_only() {
         let jane = BrandUser::parse("jane-4471").unwrap();

@@ -256,6 +256,7 @@ mod tests {
         }
     }
 
+    // case 67
     #[test]
     fn a_context_id_is_read_in_its_canonical_form_only() {
         let text = "f0c12e6b-231e-4d92-a610-2518a0f27d20";

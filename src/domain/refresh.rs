@@ -66,6 +66,7 @@ mod tests {
         assert_eq!(token(None, None).present(NOW), Presented::Rotate);
     }
 
+    // case 52
     #[test]
     fn a_used_token_is_a_parallel_refresh_for_ten_seconds_and_theft_afterwards() {
         let used = token(Some(NOW), None);
@@ -73,6 +74,7 @@ mod tests {
         assert_eq!(used.present(NOW.plus(Duration::from_secs(10))), Presented::Reuse);
     }
 
+    // case 52
     #[test]
     fn a_token_of_a_revoked_family_is_refused_and_raises_no_second_alarm() {
         assert_eq!(token(None, Some(NOW)).present(NOW), Presented::Revoked);

@@ -147,11 +147,13 @@ mod tests {
         ScopeSet::parse(text).unwrap()
     }
 
+    // case 19
     #[test]
     fn repeated_ids_and_repeated_spaces_collapse() {
         assert_eq!(set("  orders:read   orders:cancel orders:read ").to_string(), "orders:read orders:cancel");
     }
 
+    // case 19
     #[test]
     fn only_scope_tokens_are_scope_ids() {
         for wrong in ["", "a b", "a\"b", "a\\b", "ü", "a\tb", "a\0"] {
@@ -160,6 +162,7 @@ mod tests {
         assert!(ScopeId::parse("x".repeat(129)).is_err());
     }
 
+    // case 19
     #[test]
     fn sets_are_compared_by_whole_ids() {
         assert!(!set("orders").is_subset_of(&set("orders:read")));

@@ -5,6 +5,9 @@ use std::fmt;
 /// The letters of a user code: no vowels, so no words; no look-alikes.
 pub const ALPHABET: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 
+/// Characters of what is read as a code, separators included.
+const LONGEST: usize = 64;
+
 /// Eight letters of [`ALPHABET`]. Shown as `XXXX-XXXX`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct UserCode([u8; 8]);
@@ -18,7 +21,10 @@ impl UserCode {
     /// Reads what a person or a Brand's login sends. Case, white space, dashes of any kind and full-width forms do not
     /// matter; anything else does.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut letters = text.chars().take(64).filter(|c| !is_separator(*c)).map(|c| {
+        if text.chars().nth(LONGEST).is_some() {
+            return None;
+        }
+        let mut letters = text.chars().filter(|c| !is_separator(*c)).map(|c| {
             let narrow = match u32::from(c) {
                 wide @ 0xff01..=0xff5e => char::from_u32(wide - 0xfee0).unwrap_or(c),
                 _ => c,
@@ -70,6 +76,7 @@ impl fmt::Debug for UserCode {
 mod tests {
     use super::*;
 
+    // case 36
     #[test]
     fn case_space_dash_and_width_do_not_matter() {
         let code = UserCode::parse("WDJB-MJHT").unwrap();
@@ -92,11 +99,15 @@ mod tests {
         assert_eq!(code.to_string(), "WDJB-MJHT");
     }
 
+    // case 36
     #[test]
     fn what_is_not_eight_letters_of_the_alphabet_is_no_code() {
         for wrong in ["", "WDJB-MJH", "WDJB-MJHTT", "WDJA-MJHT", "WDJ8-MJHT", "WDJB_MJHT", "WDJB-MJHT;", "ЅDJB-MJHT"] {
             assert!(UserCode::parse(wrong).is_none(), "{wrong}");
         }
         assert!(UserCode::parse(&"-".repeat(1_000_000)).is_none());
+        assert!(UserCode::parse(&format!("WDJBMJHT{}", "-".repeat(56))).is_some());
+        assert!(UserCode::parse(&format!("WDJBMJHT{}", "-".repeat(57))).is_none());
+        assert!(UserCode::parse(&format!("WDJBMJHT{}X", "-".repeat(56))).is_none());
     }
 }

@@ -47,7 +47,8 @@ pub async fn refresh(
             return Ok(Refreshed::InvalidGrant);
         };
         let grant = match app.store.grant(&token.grant).await? {
-            Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller => grant,
+            // Under a grant that has ended there is nothing left to steal, so no token of it is taken for a stolen one.
+            Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller && grant.is_live(now) => grant,
             Some(_) | None => return Ok(Refreshed::InvalidGrant),
         };
         match token.present(now) {
@@ -59,9 +60,6 @@ pub async fn refresh(
                 app.store.revoke_family(token.family, &entry).await?;
                 return Ok(Refreshed::InvalidGrant);
             }
-        }
-        if !grant.is_live(now) {
-            return Ok(Refreshed::InvalidGrant);
         }
         let scopes = match scope.map(ScopeSet::parse) {
             None => grant.scopes.clone(),

@@ -10,8 +10,8 @@ use crate::domain::audit::{Action, Actor, RequestId};
 use crate::domain::grant::EndedBy;
 use crate::domain::id::Caller;
 
-/// Ends the grant of `token`, a refresh token (used or not) or a delegation token. An unknown, malformed or foreign token
-/// changes nothing, and the answer is the same (RFC 7009 §2.2).
+/// Ends the grant of `token`, a refresh token (used or not) or a delegation token. An unknown, malformed, foreign
+/// or expired token changes nothing, and the answer is the same (RFC 7009 §2.2).
 ///
 /// # Errors
 /// [`Fault`].
@@ -34,7 +34,7 @@ pub async fn revoke(
     };
     let Some(id) = grant else { return Ok(()) };
     match app.store.grant(&id).await? {
-        Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller => {}
+        Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller && grant.is_live(now) => {}
         Some(_) | None => return Ok(()),
     }
     let actor = Actor::PersonalAgent(caller.issuer.to_string());

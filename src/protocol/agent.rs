@@ -152,7 +152,7 @@ impl TurnAnswer {
         if !value.is_object() || !["/parts", "/actions"].iter().all(|list| json::holds_objects(&value, list)) {
             return Err(InvalidAnswer::Parts);
         }
-        let answer: Self = serde_json::from_value(value).map_err(json::InvalidJson::from)?;
+        let answer: Self = serde_json::from_value(value).map_err(|error| InvalidJson::of_shape(&error))?;
         answer.check()?;
         Ok(answer)
     }
@@ -215,6 +215,7 @@ mod tests {
         assert!(TurnAnswer::parse(text.as_bytes()).is_err(), "{text} was accepted");
     }
 
+    // case 63
     #[test]
     fn a_list_of_members_is_no_answer() {
         refused(r#"[[{"text":"Hi"}]]"#);
@@ -245,6 +246,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&TurnAnswer::parse(text.as_bytes()).unwrap()).unwrap(), text);
     }
 
+    // case 63
     #[test]
     fn an_answer_of_any_other_shape_is_refused() {
         for text in [

@@ -5,14 +5,28 @@
 
 use std::fmt;
 
-use serde::de::{self, DeserializeOwned, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeOwned, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// Why bytes were not the JSON that was expected. Its text names the place, never the content.
+/// Why bytes were not the JSON that was expected. Its text names the place or what was expected, never the content.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct InvalidJson(#[from] serde_json::Error);
+pub struct InvalidJson(String);
+
+impl InvalidJson {
+    /// A value was not of the shape of a type. The library's text begins with what was found, which is left out.
+    pub fn of_shape(error: &serde_json::Error) -> Self {
+        let text = error.to_string();
+        if text.starts_with("missing field `") {
+            return Self(text);
+        }
+        Self(
+            text.rsplit_once(", expected ")
+                .map_or_else(|| "not of the expected shape".to_owned(), |(_, expected)| format!("expected {expected}")),
+        )
+    }
+}
 
 /// Parses exactly one JSON value.
 ///
@@ -20,7 +34,8 @@ pub struct InvalidJson(#[from] serde_json::Error);
 /// [`InvalidJson`] for a syntax error, a byte order mark, trailing bytes, a duplicate member at any depth, a lone
 /// surrogate, a number beyond `f64`, or more than 128 levels.
 pub fn parse(bytes: &[u8]) -> Result<Value, InvalidJson> {
-    Ok(serde_json::from_slice::<Unique>(bytes)?.0)
+    let parsed = serde_json::from_slice::<Unique>(bytes).map_err(|error| InvalidJson(error.to_string()))?;
+    Ok(parsed.0)
 }
 
 /// Parses exactly one JSON object, then reads a `T` from it.
@@ -30,9 +45,9 @@ pub fn parse(bytes: &[u8]) -> Result<Value, InvalidJson> {
 pub fn parse_as<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InvalidJson> {
     let value = parse(bytes)?;
     if !value.is_object() {
-        return Err(serde_json::Error::custom("expected an object").into());
+        return Err(InvalidJson("expected an object".to_owned()));
     }
-    Ok(serde_json::from_value(value)?)
+    serde_json::from_value(value).map_err(|error| InvalidJson::of_shape(&error))
 }
 
 /// Whether every item of the list at `pointer` (RFC 6901) is an object, where there is such a list: a type that is read
@@ -122,12 +137,28 @@ mod tests {
     }
 
     #[test]
+    fn an_error_about_a_shape_names_what_was_expected_and_not_what_was_found() {
+        #[derive(Deserialize, Debug)]
+        struct Shape {
+            #[expect(dead_code, reason = "only read")]
+            list: Vec<String>,
+        }
+        let text = |text: &str| parse_as::<Shape>(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(text(r#"{"list":"canary, expected canary"}"#), "expected a sequence");
+        assert_eq!(text(r#"{"list":[17]}"#), "expected a string");
+        assert_eq!(text("{}"), "missing field `list`");
+        assert!(text(r#"{"list":[],"list":[]}"#).starts_with("duplicate member at line 1"));
+    }
+
+    // case 64
+    #[test]
     fn duplicate_members_are_refused_at_every_depth() {
         refused(br#"{"a":1,"a":1}"#);
         refused(br#"{"x":[{"a":1,"b":2,"a":3}]}"#);
         refused(br#"{"a":1,"\u0061":2}"#);
     }
 
+    // case 64
     #[test]
     fn what_is_not_exactly_one_value_of_unicode_text_is_refused() {
         refused(b"");

@@ -195,6 +195,10 @@ impl Store {
         for agent in &apply.personal_agents {
             put_personal_agent(&mut tx, agent, apply.at).await?;
         }
+        // Brands of one file may pass an origin on to each other, in whatever order they stand.
+        for brand in &apply.brands {
+            give_up_origin(&mut tx, &brand.id).await?;
+        }
         for brand in &apply.brands {
             // No decision of the Brand is under way now, so none can allow what is taken away here.
             tx.lock(&brand_lock(&brand.id)).await?;
@@ -251,6 +255,12 @@ async fn put_personal_agent(tx: &mut Tx, agent: &PersonalAgent, at: Timestamp) -
             .bind(agent.enabled)
             .bind(at.millis())
     )?;
+    Ok(())
+}
+
+async fn give_up_origin(tx: &mut Tx, brand: &BrandId) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE brand SET auth_origin = NULL WHERE id = $1";
+    execute!(tx, query(SQL).bind(brand.as_str()))?;
     Ok(())
 }
 

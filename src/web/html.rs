@@ -93,6 +93,7 @@ mod tests {
         }
     }
 
+    // case 48
     #[test]
     fn forms_go_where_the_page_says_and_nowhere_else() {
         let mut page = ConsentPage::sample();
@@ -110,6 +111,7 @@ mod tests {
         }
     }
 
+    // case 41
     #[test]
     fn every_answer_has_its_headers() {
         let response = respond(StatusCode::FORBIDDEN, &ErrorPage::sample());

@@ -64,6 +64,7 @@ async function returned(page, brand = world.shop) {
   return Object.fromEntries(new URL(page.url()).searchParams);
 }
 
+// case 50
 test('the consent page says who asks for what, from whom and as whom, word for word', within, async () => {
   const { context, page, device } = await visit('words');
   const shown = await words(page);
@@ -86,6 +87,7 @@ test('the consent page says who asks for what, from whom and as whom, word for w
   await context.close();
 });
 
+// case 48
 test('what the User unticks is not granted, and the browser comes back to the Brand', within, async () => {
   const visitor = await visit('untick');
   const { context, page, violations } = visitor;
@@ -101,6 +103,7 @@ test('what the User unticks is not granted, and the browser comes back to the Br
   await context.close();
 });
 
+// case 41
 test('the page’s policy names the forms’ targets and forbids frames, foreign code and storing', within, async () => {
   const device = await world.pa.ask(world.shop, 'policy', 'orders:read');
   const response = await fetch(world.shop.consentUrl, {
@@ -119,6 +122,7 @@ test('the page’s policy names the forms’ targets and forbids frames, foreign
   assert.match(response.headers.get('referrer-policy'), /^(no-referrer|same-origin)$/);
 });
 
+// case 47
 test('the session cookie is out of reach of scripts and of other sites, and short-lived', within, async () => {
   const { context } = await visit('cookie');
   const cookies = await context.cookies(world.shop.consentUrl);
@@ -161,6 +165,7 @@ test('a reload shows the consent page again, and it still decides', within, asyn
   await context.close();
 });
 
+// case 33
 test('without script a reload leads back to the Brand’s login, and nothing was decided', within, async () => {
   const visitor = await visit('repost', { scope: 'orders:read', script: false });
   const { context, page } = visitor;
@@ -171,6 +176,7 @@ test('without script a reload leads back to the Brand’s login, and nothing was
   await context.close();
 });
 
+// case 43
 test('back after the decision does not undo it', within, async () => {
   const visitor = await visit('back', { scope: 'orders:read' });
   const { context, page } = visitor;
@@ -207,6 +213,7 @@ for (const script of [true, false]) {
   });
 }
 
+// case 43
 test('after “Don’t allow”, an Allow from a second tab or by way of Back changes nothing', within, async () => {
   const visitor = await visit('deny', { scope: 'orders:read' });
   const { context, page, device } = visitor;
@@ -226,6 +233,7 @@ test('after “Don’t allow”, an Allow from a second tab or by way of Back ch
   await context.close();
 });
 
+// cases 48, 49
 test('everything works without script', within, async () => {
   const visitor = await visit('plain', { script: false });
   const { context, page } = visitor;
@@ -236,6 +244,7 @@ test('everything works without script', within, async () => {
   await context.close();
 });
 
+// case 49
 test('everything works by keyboard, and the focus is seen all the way', within, async () => {
   const visitor = await visit('keys');
   const { context, page } = visitor;
@@ -260,6 +269,7 @@ test('everything works by keyboard, and the focus is seen all the way', within, 
   await context.close();
 });
 
+// case 49
 test('at 320 pixels, which is 400 % zoom, nothing scrolls sideways', within, async () => {
   const { context, page } = await visit('narrow', { options: { viewport: { width: 320, height: 640 } } });
   assert.ok((await contentWidth(page)) <= 320);
@@ -282,6 +292,7 @@ test('on a phone the question, the account, the code and both buttons fit the fi
   await context.close();
 });
 
+// case 50
 test('a further request of the same agent needs no new sign-in and shows what it already may do', within, async () => {
   const first = await visit('further', { scope: 'orders:read' });
   const { context, page } = first;
@@ -299,6 +310,7 @@ test('a further request of the same agent needs no new sign-in and shows what it
   await context.close();
 });
 
+// case 47
 test('somebody else’s link opened with a live session leads to the Brand’s login', within, async () => {
   const { context, page } = await visit('victim', { scope: 'orders:read' });
   const device = await world.pa.ask(world.shop, 'attacker', 'orders:read');
@@ -320,6 +332,7 @@ test('the page warns when the agent already acts for another person on this acco
   await context.close();
 });
 
+// case 41
 test('no page shows itself in a frame of another site', within, async () => {
   const device = await world.pa.ask(world.shop, 'framed', 'orders:read');
   const post = (target, assertion) =>
@@ -360,6 +373,7 @@ test('without a page of the Brand to return to, the walk ends on a page here tha
   await context.close();
 });
 
+// case 46
 test('looking at a link, as previews do, changes nothing', within, async () => {
   const device = await world.pa.ask(world.shop, 'preview', 'orders:read');
   for (const method of ['GET', 'HEAD']) {

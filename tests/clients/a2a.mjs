@@ -120,6 +120,7 @@ test('with both headers the agent acts as the Brand user and the reply carries a
   });
 });
 
+// case 60
 test('the agent is called with a JWT of the Brand and never with the User’s tokens', async () => {
   const tokens = await delegate('a2a-turn', ['orders:read']);
   const client = await clientFor('a2a-turn');
@@ -139,6 +140,7 @@ test('the agent is called with a JWT of the Brand and never with the User’s to
   assert.equal(JSON.stringify(body).includes(tokens.access_token), false);
 });
 
+// case 62
 test('a turn that needs more becomes an AUTH_REQUIRED task whose link ends it', async () => {
   const sub = 'a2a-step-up';
   const tokens = await delegate(sub, ['orders:read']);
@@ -172,6 +174,7 @@ test('a turn that needs a permission nobody gave yet becomes an AUTH_REQUIRED ta
   assert.ok(task.metadata['pact.verificationUriComplete'].startsWith(world.shop.site.loginUrl));
 });
 
+// case 68
 test('a repeated message gets the stored reply and the agent is not asked again', async () => {
   const client = await clientFor('a2a-retry');
   const { contextId } = await client.sendMessage(message('Hello'));
@@ -182,6 +185,7 @@ test('a repeated message gets the stored reply and the agent is not asked again'
   assert.equal(world.agent.turns.length, turns);
 });
 
+// case 67
 test('an unknown contextId is INVALID_PARAMS', async () => {
   const client = await clientFor('a2a-errors');
   for (const contextId of [randomUUID(), 'not-a-uuid']) {
@@ -216,6 +220,7 @@ test('what this profile does not do answers with A2A’s own errors', async () =
   assert.deepEqual([tasks.tasks, tasks.totalSize, tasks.pageSize], [[], 0, 10]);
 });
 
+// case 59
 test('a delegation token of somebody else is refused without an A2A body', async () => {
   const tokens = await delegate('a2a-owner', ['orders:read']);
   const client = await clientFor('a2a-thief');

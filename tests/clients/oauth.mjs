@@ -130,6 +130,7 @@ for (const which of bothBrands) {
   });
 }
 
+// case 25
 test('polling sooner than the interval is told to slow down', async () => {
   const client = await clientFor(world.shop, 'oauth-hasty');
   const device = await client.ask('orders:read');
@@ -137,6 +138,7 @@ test('polling sooner than the interval is told to slow down', async () => {
   await assert.rejects(client.poll(device.device_code), refused('slow_down'));
 });
 
+// case 29
 test('a User who does not allow it leaves the client with access_denied', async () => {
   const client = await clientFor(world.shop, 'oauth-denied');
   const device = await client.ask('orders:read');
@@ -147,6 +149,7 @@ test('a User who does not allow it leaves the client with access_denied', async 
   await assert.rejects(client.poll(device.device_code), refused('access_denied'), 'for good');
 });
 
+// case 19
 test('an unknown scope is refused with a description', async () => {
   const client = await clientFor(world.shop, 'oauth-scope');
   await assert.rejects(

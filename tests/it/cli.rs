@@ -350,6 +350,7 @@ fn a_receipt_is_verified_offline_in_each_of_its_forms() {
     assert!(verify.wait_with_output().unwrap().status.success());
 }
 
+// case 71
 #[test]
 fn an_altered_receipt_and_another_brands_are_refused() {
     let place = Place(tempfile::tempdir().unwrap());

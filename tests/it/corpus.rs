@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+#[expect(unreachable_pub, reason = "the fuzzers use it as a library")]
 #[path = "../../fuzz/src/lib.rs"]
 mod checks;
 

@@ -26,6 +26,7 @@ struct Case {
     accept: bool,
 }
 
+// cases 32, 36
 #[test]
 fn every_vector_of_another_implementation_is_judged_as_it_should_be() {
     let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/data/assertion.json")).unwrap();
@@ -85,6 +86,7 @@ fn a_good_assertion_is_read_whole() {
     assert_eq!(assertion.locale.as_deref(), Some("de-AT"));
 }
 
+// case 32
 #[test]
 fn required_claims_of_another_form_are_refused_by_name() {
     let login = Login::new();
@@ -107,6 +109,7 @@ fn required_claims_of_another_form_are_refused_by_name() {
     assert!(login.with("aud", json!([EXPECTED.audience])).is_ok());
 }
 
+// case 35
 #[test]
 fn what_is_only_shown_is_cleaned_or_refused() {
     let login = Login::new();
@@ -122,6 +125,7 @@ fn what_is_only_shown_is_cleaned_or_refused() {
     assert_eq!(login.with("locale", json!(true)).unwrap_err(), Refused::Claim("locale"));
 }
 
+// case 58
 #[test]
 fn a_sign_in_to_the_grants_page_has_no_user_code_and_opens_no_consent() {
     let login = Login::new();

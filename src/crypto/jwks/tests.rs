@@ -28,6 +28,7 @@ fn is_usable(jwk: Value) -> bool {
     set(&[jwk]).len() == 1
 }
 
+// case 13
 #[test]
 fn entries_that_cannot_be_used_do_not_spoil_the_one_that_can() {
     let good = public(SigningAlg::Es256, "good");
@@ -40,16 +41,26 @@ fn entries_that_cannot_be_used_do_not_spoil_the_one_that_can() {
     assert!(keys.has_kid("good"));
 }
 
+// case 14
 #[test]
 fn what_is_not_a_key_set_is_refused() {
-    for body in
-        ["", "<html>", "{}", "[]", r#"{"keys":{}}"#, r#"{"keys":null}"#, r#"{"keys":[],"keys":[]}"#, r#"{"keys":[]} x"#]
-    {
+    for body in [
+        "",
+        "<html>",
+        "{}",
+        "[]",
+        "[[]]",
+        r#"{"keys":{}}"#,
+        r#"{"keys":null}"#,
+        r#"{"keys":[],"keys":[]}"#,
+        r#"{"keys":[]} x"#,
+    ] {
         assert!(KeySet::parse(body.as_bytes()).is_err(), "{body}");
     }
     assert!(KeySet::parse(br#"{"keys":[]}"#).unwrap().is_empty());
 }
 
+// case 14
 #[test]
 fn only_a_bounded_number_of_entries_is_looked_at() {
     let good = public(SigningAlg::Es256, "good");
@@ -58,6 +69,7 @@ fn only_a_bounded_number_of_entries_is_looked_at() {
     assert_eq!(set(&keys).candidates(None, SigningAlg::Es256).count(), MOST_CANDIDATES);
 }
 
+// cases 2, 13
 #[test]
 fn use_key_ops_and_alg_must_allow_verifying() {
     let ec = public(SigningAlg::Es256, "k");
@@ -90,6 +102,7 @@ fn use_key_ops_and_alg_must_allow_verifying() {
     }
 }
 
+// case 10
 #[test]
 fn a_point_off_the_curve_is_no_key() {
     let ec = public(SigningAlg::Es256, "k");
@@ -103,6 +116,7 @@ fn a_point_off_the_curve_is_no_key() {
     }
 }
 
+// case 10
 #[test]
 fn rsa_keys_outside_the_bounds_and_trivial_exponents_are_no_keys() {
     let rsa = public(SigningAlg::Rs256, "k");
@@ -122,6 +136,7 @@ fn rsa_keys_outside_the_bounds_and_trivial_exponents_are_no_keys() {
     }
 }
 
+// case 13
 #[test]
 fn private_members_are_never_kept() {
     for alg in [SigningAlg::Es256, SigningAlg::Rs256] {
@@ -137,6 +152,7 @@ fn private_members_are_never_kept() {
     }
 }
 
+// cases 9, 13
 #[test]
 fn a_token_is_tried_with_the_keys_its_kid_and_alg_allow() {
     let signer = |alg, kid: &str| {

@@ -28,6 +28,7 @@ struct Case {
     accept: bool,
 }
 
+// cases 1, 2, 3, 4, 5, 6, 7, 9, 10
 #[test]
 fn every_vector_of_another_implementation_is_judged_as_it_should_be() {
     let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/data/pa-jwt.json")).unwrap();
@@ -76,6 +77,7 @@ impl Agent {
     }
 }
 
+// case 4
 #[test]
 fn a_signed_token_proves_its_caller() {
     let agent = Agent::new();
@@ -87,6 +89,7 @@ fn a_signed_token_proves_its_caller() {
     assert_eq!(agent.verify(&longer), Err(Refused::Lifetime));
 }
 
+// case 3
 #[test]
 fn the_audience_is_one_equal_string() {
     let agent = Agent::new();
@@ -103,6 +106,7 @@ fn the_audience_is_one_equal_string() {
     }
 }
 
+// case 6
 #[test]
 fn the_issuer_is_the_expected_one_exactly() {
     let agent = Agent::new();
@@ -114,6 +118,7 @@ fn the_issuer_is_the_expected_one_exactly() {
     }
 }
 
+// case 6
 #[test]
 fn the_sub_is_a_text_that_is_not_empty() {
     let agent = Agent::new();
@@ -122,6 +127,7 @@ fn the_sub_is_a_text_that_is_not_empty() {
     }
 }
 
+// cases 1, 2, 7
 #[test]
 fn other_algorithms_and_extensions_are_refused_whatever_the_key_set_holds() {
     let agent = Agent::new();
@@ -134,6 +140,7 @@ fn other_algorithms_and_extensions_are_refused_whatever_the_key_set_holds() {
     assert_eq!(agent.under(r#"{"alg":"ES256","kid":"pa-1"}"#), Err(Refused::Signature));
 }
 
+// case 9
 #[test]
 fn a_strange_kid_is_unknown_and_nothing_worse() {
     let agent = Agent::new();
@@ -146,6 +153,7 @@ fn a_strange_kid_is_unknown_and_nothing_worse() {
     assert_eq!(agent.under(&as_long_as_fits), Err(Refused::UnknownKey));
 }
 
+// case 12
 #[test]
 fn every_bit_of_a_token_counts() {
     let vectors: Vectors = serde_json::from_str(include_str!("../../../tests/data/pa-jwt.json")).unwrap();
@@ -157,6 +165,7 @@ fn every_bit_of_a_token_counts() {
     }
 }
 
+// case 7
 #[test]
 fn the_issuer_is_only_read_from_a_token_that_could_be_good() {
     let agent = Agent::new();

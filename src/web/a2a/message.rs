@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::domain::id::MessageId;
 use crate::flow::send_message::IncomingMessage;
 use crate::protocol::a2a::{InboundPart, ROLE_USER, Reason, SendMessageRequest, drop_absent};
-use crate::protocol::json;
+use crate::protocol::json::{self, InvalidJson};
 
 /// Why a request is refused, with a text for the developer who sent it.
 pub type Refusal = (Reason, String);
@@ -24,8 +24,11 @@ pub fn read(body: &[u8]) -> Result<IncomingMessage, Refusal> {
         return Err(invalid("message: expected an object, with a list of objects as its parts".to_owned()));
     }
     clean(&mut request);
-    let request: SendMessageRequest =
-        serde_json::from_value(request).map_err(|error| invalid(format!("message: {error}")))?;
+    if let Some(problem) = misshapen(&request) {
+        return Err(invalid(problem));
+    }
+    let request: SendMessageRequest = serde_json::from_value(request)
+        .map_err(|error| invalid(format!("message: {}", InvalidJson::of_shape(&error))))?;
     let message = request.message;
     if message.task_id.is_some() {
         return Err((Reason::TaskNotFound, "Task not found".to_owned()));
@@ -40,6 +43,19 @@ pub fn read(body: &[u8]) -> Result<IncomingMessage, Refusal> {
         return Err(invalid("message.parts: expected at least one part with text that is not blank".to_owned()));
     }
     Ok(IncomingMessage { message: id, context: message.context_id, texts })
+}
+
+/// The first member of the message that is not of its type, by its name.
+fn misshapen(request: &Value) -> Option<String> {
+    let message = request.get("message")?;
+    let is_other = |name: &&str| message.get(*name).is_some_and(|value| !value.is_string());
+    if let Some(name) = ["messageId", "contextId", "taskId", "role"].into_iter().find(is_other) {
+        return Some(format!("message.{name}: expected text"));
+    }
+    let parts = message.get("parts")?;
+    let Some(parts) = parts.as_array() else { return Some("message.parts: expected a list".to_owned()) };
+    let index = parts.iter().position(|part| part.get("text").is_some_and(|text| !text.is_string()))?;
+    Some(format!("message.parts[{index}].text: expected text"))
 }
 
 /// Takes out what counts as absent: of the message, and of each part.
@@ -91,6 +107,7 @@ mod tests {
         assert_eq!(incoming.context, None);
     }
 
+    // case 66
     #[test]
     fn null_and_empty_optional_members_count_as_absent_and_unknown_ones_are_ignored() {
         let more = r#","taskId":null,"contextId":"","metadata":{"x":[1]},"extensions":7,"unknown":null"#;
@@ -101,12 +118,14 @@ mod tests {
         assert!(read(body(parts).as_bytes()).is_ok());
     }
 
+    // case 66
     #[test]
     fn a_task_id_names_a_task_that_is_not_there() {
         let refusal = read(body(&format!(r#"{GOOD},"taskId":"x""#)).as_bytes()).unwrap_err();
         assert_eq!(refusal, (Reason::TaskNotFound, "Task not found".to_owned()));
     }
 
+    // case 65
     #[test]
     fn parts_without_text_are_refused() {
         for parts in [
@@ -124,6 +143,7 @@ mod tests {
         }
     }
 
+    // case 65
     #[test]
     fn parts_that_are_not_text_are_not_supported() {
         for part in [r#"{"text":"a","url":"https://x"}"#, r#"{"data":{}}"#, r#"{"raw":"AA=="}"#] {
@@ -132,6 +152,7 @@ mod tests {
         }
     }
 
+    // case 66
     #[test]
     fn only_a_user_speaks() {
         for role in [r#""user""#, r#""ROLE_AGENT""#, "1", "null"] {
@@ -158,6 +179,7 @@ mod tests {
         }
     }
 
+    // case 64
     #[test]
     fn what_is_not_one_strict_json_object_is_refused() {
         for text in

@@ -61,6 +61,7 @@ pub async fn no_push_notifications(req: HttpRequest, _payload: web::Payload) -> 
 mod tests {
     use super::*;
 
+    // case 69
     #[test]
     fn a_page_size_is_a_plain_decimal_from_1_to_100_given_once() {
         assert_eq!(page_size(""), Some(50));

@@ -37,6 +37,7 @@ mod tests {
         is_from_own_page(&request.to_http_request(), OWN)
     }
 
+    // case 39
     #[test]
     fn our_own_page_passes_with_or_without_the_headers() {
         assert!(passes(&[]));
@@ -45,6 +46,7 @@ mod tests {
         assert!(passes(&[("origin", "null"), ("sec-fetch-site", "same-origin")]));
     }
 
+    // case 39
     #[test]
     fn other_sites_and_origins_do_not() {
         assert!(!passes(&[("origin", "https://evil.example")]));

@@ -56,6 +56,11 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     }
 }
 
+/// Whether it is of the length and the characters of something that a person typed from a screen.
+fn is_like_a_code(typed: &str) -> bool {
+    typed.chars().count() <= 16 && typed.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || c == '-')
+}
+
 fn with_cookie(mut response: HttpResponse, cookie: &actix_web::cookie::Cookie<'_>) -> HttpResponse {
     if let Err(error) = response.add_cookie(cookie) {
         tracing::error!(%error, "a session cookie could not be set");
@@ -73,7 +78,9 @@ pub async fn show(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
     let Some(code) = typed.as_deref().and_then(UserCode::parse) else {
         let (brand, language) = pages.look_and_language();
         let action = hosted.addresses.consent_url();
-        let page = CodePage { language, brand, action, login_url: pages.login(None), invalid: typed };
+        // Whatever else was put here is not given back: it may be a token that was taken for a code.
+        let invalid = typed.map(|typed| if is_like_a_code(&typed) { typed } else { String::new() });
+        let page = CodePage { language, brand, action, login_url: pages.login(None), invalid };
         let status = if page.invalid.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         return html::respond(status, &page);
     };

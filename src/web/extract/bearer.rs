@@ -59,6 +59,7 @@ mod tests {
         values.iter().fold(start, |request, value| request.append_header((name, *value))).to_http_request()
     }
 
+    // case 11
     #[test]
     fn the_scheme_is_read_without_regard_to_case() {
         for value in ["Bearer a.b.c", "bearer a.b.c", "BEARER a.b.c"] {
@@ -67,6 +68,7 @@ mod tests {
         }
     }
 
+    // cases 11, 60
     #[test]
     fn anything_but_one_header_with_one_token_is_refused() {
         for values in [
@@ -87,6 +89,7 @@ mod tests {
         }
     }
 
+    // case 11
     #[test]
     fn a_token_in_the_query_is_not_seen() {
         assert_eq!(bearer(&request("authorization", &[])), Err(NoBearer));

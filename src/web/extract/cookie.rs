@@ -62,6 +62,7 @@ mod tests {
         );
     }
 
+    // case 47
     #[test]
     fn a_cookie_is_read_by_its_exact_name_and_only_once() {
         let read = |values: &[&str]| {

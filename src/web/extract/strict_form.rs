@@ -209,6 +209,7 @@ mod tests {
         assert_eq!(form.one("g"), None);
     }
 
+    // case 21
     #[test]
     fn a_repeated_parameter_is_refused_known_or_not_and_however_it_is_written() {
         assert_eq!(refused(b"a=1&a=1"), "the parameter a is given more than once");
@@ -218,6 +219,7 @@ mod tests {
         assert_eq!(form.all("scope").collect::<Vec<_>>(), ["a", "b"]);
     }
 
+    // case 21
     #[test]
     fn what_would_be_decoded_to_something_else_is_refused() {
         for (body, parameter) in [
@@ -237,6 +239,7 @@ mod tests {
         }
     }
 
+    // case 21
     #[test]
     fn only_a_form_in_utf8_is_a_form() {
         let is_form = |values: &[&str]| {
@@ -267,6 +270,7 @@ mod tests {
         }
     }
 
+    // case 21
     #[actix_web::test]
     async fn parameters_in_the_url_and_encoded_bodies_are_refused() {
         let form = || TestRequest::post().insert_header((header::CONTENT_TYPE, "application/x-www-form-urlencoded"));

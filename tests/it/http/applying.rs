@@ -5,7 +5,7 @@ use assent::domain::id::Issuer;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
 
 use crate::support::database::on_both_databases;
-use crate::support::world::{PLAIN, Party, World, brand_table, personal_agent_table};
+use crate::support::world::{CLUB, PLAIN, Party, SHOP, World, brand_table, personal_agent_table};
 
 on_both_databases! {
     async fn a_file_that_names_something_twice_or_keys_that_verify_nothing_changes_nothing(db: Database) {
@@ -34,6 +34,22 @@ on_both_databases! {
             assert!(problem.starts_with(parameter) && !problem.contains("canary"), "{problem}");
             assert_eq!(db.contents().await, before, "{parameter}");
         }
+        world.stop().await;
+    }
+
+    async fn brands_of_one_file_may_pass_their_origins_on_to_each_other(db: Database) {
+        let world = World::start(&db).await;
+        let at = |id, name, origin: &str| {
+            let more = format!("auth_origin = \"https://{origin}\"\n");
+            brand_table(id, name, "{ builtin = \"demo\" }", Some((&world.brand_login, &more)))
+        };
+        let two = |shop, club| format!("{}{}", at(SHOP, "Example Shop", shop), at(CLUB, "Book Club", club));
+        world.apply(&two("one.example", "two.example")).await;
+        world.apply(&two("two.example", "one.example")).await;
+        world.apply(&two("three.example", "two.example")).await;
+        let origins = db.rows("SELECT id, auth_origin FROM brand WHERE auth_origin IS NOT NULL ORDER BY id").await;
+        assert!(origins.contains(&format!("id={SHOP} auth_origin=https://three.example")), "{origins:?}");
+        assert!(origins.contains(&format!("id={CLUB} auth_origin=https://two.example")), "{origins:?}");
         world.stop().await;
     }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::support::database::on_both_databases;
 use crate::support::flow::{Page, Tokens};
-use crate::support::world::{CLUB, Party, SHOP, World, consent_url};
+use crate::support::world::{CLUB, Party, SHOP, World, brand_table, consent_url};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
@@ -62,6 +62,30 @@ on_both_databases! {
         }
         assert_eq!(db.contents().await, before);
         world.sign_in(SHOP, "jane", &code).await;
+        world.stop().await;
+    }
+
+    // case 32: each Brand's login signs for that Brand alone
+    async fn an_assertion_of_another_brands_login_creates_nothing(db: Database) {
+        let world = World::start(&db).await;
+        let club_login = Party::new("https://login.club.example");
+        world.apply(&brand_table(CLUB, "Book Club", "{ builtin = \"demo\" }", Some((&club_login, "")))).await;
+        let shop_code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
+        let club_code = world.codes(CLUB, "user-1", "orders:read").await.user_code;
+        let before = db.contents().await;
+        for (brand, code, login, issuer) in [
+            (SHOP, &shop_code, &club_login, &club_login.issuer),
+            (SHOP, &shop_code, &club_login, &world.brand_login.issuer),
+            (CLUB, &club_code, &world.brand_login, &world.brand_login.issuer),
+            (CLUB, &club_code, &world.brand_login, &club_login.issuer),
+        ] {
+            let claims = world.assertion_claims(brand, "jane", code, json!({ "iss": issuer }));
+            let answer = world.post_assertion(brand, &login.signer.sign_claims("JWT", &claims).unwrap()).await;
+            assert_eq!(answer.status(), 403, "{brand} {issuer}");
+        }
+        assert_eq!(db.contents().await, before);
+        let claims = world.assertion_claims(CLUB, "jane", &club_code, json!({ "iss": club_login.issuer }));
+        Page::of(&world.post_assertion(CLUB, &club_login.signer.sign_claims("JWT", &claims).unwrap()).await);
         world.stop().await;
     }
 
@@ -141,7 +165,9 @@ on_both_databases! {
         let world = World::start(&db).await;
         let code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
         let assertion = world.assertion(SHOP, "jane", &code, json!({}));
-        let answers = join_all((0..50).map(|_| world.post_assertion(SHOP, &assertion))).await;
+        let elsewhere = world.another_node(&db).await;
+        let node = |number: usize| if number.is_multiple_of(2) { &world } else { &elsewhere };
+        let answers = join_all((0..50).map(|number| node(number).post_assertion(SHOP, &assertion))).await;
         let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status()).collect();
         statuses.sort_unstable();
         assert_eq!(statuses[0], 200);
@@ -150,6 +176,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT * FROM browser_session").await, 1);
         assert_eq!(db.count("SELECT * FROM consent_page").await, 1);
         assert_eq!(db.count("SELECT * FROM audit WHERE action = 'signed_in'").await, 1);
+        elsewhere.stop().await;
         world.stop().await;
     }
 
@@ -270,6 +297,9 @@ on_both_databases! {
         ] {
             let page = world.sign_in(SHOP, "jane", &written).await;
             assert!(page.html.contains(&code), "{written:?}");
+            let query: String = url::form_urlencoded::byte_serialize(written.as_bytes()).collect();
+            let opened = world.open(SHOP, &query, page.cookie.as_deref()).await;
+            assert!(opened.status() == 200 && opened.text().contains(&code), "{written:?}");
         }
         let before = db.contents().await;
         for written in [format!("{code}B"), format!("{left}.{right}"), format!("{left}-A{}", &right[1..])] {

@@ -177,6 +177,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 42
     async fn denying_leaves_an_existing_grant_as_it_was(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -292,7 +293,9 @@ on_both_databases! {
         let codes = world.codes(SHOP, "user-1", "orders:read").await;
         let (first, second) = two_pages(&world, &codes).await;
         let sessions = [&first, &second, &first, &second].map(|page| page.session.as_str());
-        let answers = join_all(sessions.map(|session| world.decide(SHOP, session, "allow", &["orders:read"]))).await;
+        let elsewhere = world.another_node(&db).await;
+        let at = [&world, &elsewhere, &elsewhere, &world].into_iter().zip(sessions);
+        let answers = join_all(at.map(|(node, session)| node.decide(SHOP, session, "allow", &["orders:read"]))).await;
         let (_, lost) = winner(answers);
         for answer in lost {
             assert_eq!(answer.status(), 409);
@@ -308,13 +311,14 @@ on_both_databases! {
     // case 43
     async fn allowing_and_denying_at_the_same_instant_have_one_outcome_that_the_second_shows(db: Database) {
         let world = World::start(&db).await;
+        let elsewhere = world.another_node(&db).await;
         for round in 0..6 {
             let sub = format!("user-{round}");
             let codes = world.codes(SHOP, &sub, "orders:read").await;
             let (first, second) = two_pages(&world, &codes).await;
             let (allowed, denied) = tokio::join!(
                 world.decide(SHOP, &first.session, "allow", &["orders:read"]),
-                world.decide(SHOP, &second.session, "deny", &[]),
+                elsewhere.decide(SHOP, &second.session, "deny", &[]),
             );
             let poll = world.poll(SHOP, &sub, &codes.device_code).await;
             let grants = db.rows("SELECT pa_sub FROM delegation_grant").await;

@@ -59,6 +59,10 @@ on_both_databases! {
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("iss", json!("https://evil.example"))])), "iss"),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("aud", json!("https://evil.example"))])), "aud"),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("sub", json!("john"))])), "sub"),
+            (
+                ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("client_id", json!(world.other_pa.issuer))])),
+                "client_id",
+            ),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("exp", json!(now.seconds()))])), "exp"),
             (ask(&world, AIRLINE).delegation(&signed("at+jwt", &[("grant_id", json!(shop.grant()))])), "grant_id"),
             (

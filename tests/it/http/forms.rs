@@ -243,7 +243,7 @@ on_both_databases! {
         world.stop().await;
     }
 
-    // cases 22, 23: each kind of answer, success and failure
+    // case 22: each kind of answer, success and failure
     async fn a_parameter_that_is_missing_is_named(db: Database) {
         let world = World::start(&db).await;
         let before = db.contents().await;

@@ -122,6 +122,7 @@ on_both_databases! {
             json!({ "data": [1] }),
             json!({ "raw": "AAAA" }),
             json!({ "text": "Hello", "raw": "AAAA" }),
+            json!({ "text": "Hello", "data": {} }),
         ] {
             let answer = post(&world, with(json!({ "parts": [{ "text": "Hello" }, part.clone()] })).to_string()).await;
             assert_eq!(answer.status(), 400, "{part}");
@@ -222,6 +223,7 @@ on_both_databases! {
     // case 68
     async fn of_twenty_sends_of_one_message_at_once_the_agent_runs_once(db: Database) {
         let world = World::start(&db).await;
+        let elsewhere = world.another_node(&db).await;
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         for token in [None, Some(tokens.access.as_str())] {
             world.backend.answer_with(Script::text("Hello."));
@@ -229,7 +231,9 @@ on_both_databases! {
             let ran = world.backend.seen().len();
             world.backend.answer_with(Script::text("Once.").after(Duration::from_millis(300)));
             let send = || world.send(AIRLINE, "user-1", token, "m-1", Some(&context), "Do it");
-            let answers = join_all((0..20).map(|_| send())).await;
+            let at = |number: usize| if number.is_multiple_of(2) { &world } else { &elsewhere };
+            let sends = (0..20).map(|number| at(number).send(AIRLINE, "user-1", token, "m-1", Some(&context), "Do it"));
+            let answers = join_all(sends).await;
             assert_eq!(world.backend.seen().len(), ran + 1);
             let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status() == 200);
             assert!(!done.is_empty());
@@ -240,6 +244,7 @@ on_both_databases! {
             assert_eq!(world.backend.seen().len(), ran + 1);
         }
         assert_eq!(db.count("SELECT * FROM receipt").await, 2);
+        elsewhere.stop().await;
         world.stop().await;
     }
 
@@ -354,6 +359,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 70
     async fn a_turn_goes_on_when_its_sender_hangs_up(db: Database) {
         let world = World::start(&db).await;
         let context = world.send(AIRLINE, "user-1", None, "m-0", None, "Hello").await.context();

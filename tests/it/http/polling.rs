@@ -271,6 +271,7 @@ on_both_databases! {
             assert_eq!(world.post_assertion(SHOP, &assertion).await.status(), 403, "{wrong}");
             let typed = world.at_issuer(Method::GET, SHOP, &format!("/consent?user_code={wrong}")).send().await;
             assert_eq!(typed.status(), 400, "{wrong}");
+            assert!(!typed.text().contains(wrong), "a token is given back: {}", typed.text());
         }
         assert_eq!(db.contents().await, before);
         assert_eq!(polled(&world, &codes).await, "authorization_pending");

@@ -211,6 +211,34 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 57
+    async fn a_refresh_token_of_an_expired_grant_revokes_nothing_and_raises_no_alarm(db: Database) {
+        let world = World::start(&db).await;
+        let used = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let tokens = Tokens::of(&world.refresh(SHOP, "user-1", &used.refresh).await);
+        world.advance(30 * 86_400);
+        let before = db.contents().await;
+        for token in [&tokens.refresh, &used.refresh] {
+            revoke_token(&world, token).await;
+            assert_eq!(world.refresh(SHOP, "user-1", token).await.oauth_error(), "invalid_grant");
+        }
+        assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
+    // case 56
+    async fn a_used_token_of_a_grant_that_ended_raises_no_alarm(db: Database) {
+        let world = World::start(&db).await;
+        let used = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let tokens = Tokens::of(&world.refresh(SHOP, "user-1", &used.refresh).await);
+        revoke_token(&world, &tokens.refresh).await;
+        world.advance(11);
+        let before = db.contents().await;
+        assert_eq!(world.refresh(SHOP, "user-1", &used.refresh).await.oauth_error(), "invalid_grant");
+        assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
     // case 57: RFC 7009 §2.1 lets the server find the token whatever the hint says
     async fn a_hint_of_the_wrong_type_does_not_keep_a_token_from_being_revoked(db: Database) {
         let world = World::start(&db).await;

@@ -58,7 +58,6 @@ on_both_databases! {
         world.stop().await;
     }
 
-    // case 42
     async fn the_closing_page_ends_with_the_consent_page_and_with_the_grant(db: Database) {
         let world = World::start(&db).await;
         let closing = async |session: &str| {

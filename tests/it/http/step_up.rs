@@ -100,6 +100,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // cases 34, 62
     async fn a_step_up_page_shows_no_code_and_only_the_grants_own_user_gets_it(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -159,6 +160,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 62
     async fn a_step_up_is_repeated_byte_for_byte_and_gets_a_fresh_link_when_its_code_has_run_out(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -196,6 +198,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 62
     async fn a_step_up_is_repeated_to_its_own_grant_alone(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -210,6 +213,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 62
     async fn without_a_delegation_token_a_step_up_is_an_ordinary_request_that_delegation_continues(db: Database) {
         let world = World::start(&db).await;
         let missing = json!({ "parts": [{ "text": "Connect your account." }], "missingScopes": ["orders:read"] });
@@ -233,6 +237,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 42
     async fn allowing_nothing_at_a_step_up_ends_the_grant(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -248,6 +253,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 56
     async fn a_step_up_code_ends_with_its_grant(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -263,6 +269,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 62
     async fn the_next_token_carries_what_the_user_left_ticked(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read", "orders:cancel"]).await;

@@ -74,6 +74,7 @@ on_both_databases! {
         assert_eq!(db.consent_page(&shop().id, digest).await.unwrap(), Some(page));
     }
 
+    // case 33
     async fn of_fifty_sign_ins_with_one_assertion_one_is_accepted(db: Database) {
         db.with_directory().await;
         let device = db.requested().await;
@@ -86,6 +87,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT digest FROM audit WHERE action = 'signed_in'").await, 1);
     }
 
+    // case 33
     async fn a_replayed_assertion_changes_nothing(db: Database) {
         db.with_directory().await;
         let (first, second) = (db.requested().await, db.requested().await);
@@ -95,6 +97,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 33
     async fn the_same_jti_of_two_brands_is_accepted_at_both(db: Database) {
         db.with_directory().await;
         let at_bank = DeviceAuthorization { brand: bank().id, ..db.build.device() };
@@ -104,6 +107,7 @@ on_both_databases! {
         assert_eq!(sign_in_for(&db, "assertion-1", &at_bank, &jane()).await, SignedIn::Done);
     }
 
+    // case 38
     async fn an_assertion_is_not_spent_for_a_code_that_was_decided_or_expired(db: Database) {
         db.with_directory().await;
         let (decided, _) = db.approved_by(&jane()).await;
@@ -117,6 +121,7 @@ on_both_databases! {
         assert_eq!(sign_in_for(&db, "assertion-1", &open, &jane()).await, SignedIn::Done);
     }
 
+    // case 38
     async fn an_assertion_is_not_spent_for_a_step_up_whose_grant_ended(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -128,6 +133,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 47
     async fn signing_in_approves_a_request_that_the_grant_covers_and_leaves_the_grant_as_it_is(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -161,6 +167,7 @@ on_both_databases! {
         );
     }
 
+    // case 38
     async fn an_assertion_is_not_spent_when_the_grant_changed_or_ended_since_it_was_read(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;

@@ -21,6 +21,7 @@ fn receipt<'a>(db: &Database, grant: &'a Grant, jws: &'a str) -> Option<(&'a Gra
 }
 
 on_both_databases! {
+    // case 68
     async fn a_stored_reply_is_given_again_byte_for_byte(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));
@@ -47,6 +48,7 @@ on_both_databases! {
         assert_eq!(reservation.scopes, scopes("orders:read"));
     }
 
+    // case 56
     async fn a_context_ends_with_a_grant_that_somebody_ended_and_not_with_one_that_expired(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -61,6 +63,7 @@ on_both_databases! {
         assert!(matches!(db.reserve_turn(&next).await.unwrap(), Reserved::Run(_)));
     }
 
+    // case 68
     async fn of_twenty_requests_with_one_message_id_one_runs(db: Database) {
         db.with_directory().await;
         let (brand, caller) = (shop().id, caller());
@@ -75,6 +78,7 @@ on_both_databases! {
         assert_eq!(refused, 19);
     }
 
+    // case 70
     async fn of_twenty_takeovers_at_the_same_instant_one_runs(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));
@@ -88,6 +92,7 @@ on_both_databases! {
         assert_eq!(runs.len(), 1);
     }
 
+    // case 68
     async fn a_message_that_still_runs_is_refused_until_its_lease_is_over(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));
@@ -101,6 +106,7 @@ on_both_databases! {
         assert_eq!(db.running(&at(NOW.plus(LEASE))).await.fence, 2);
     }
 
+    // case 70
     async fn a_superseded_runner_can_neither_store_nor_release(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -125,6 +131,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 70
     async fn a_runner_and_its_successor_that_meet_leave_one_of_their_replies(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));
@@ -146,6 +153,7 @@ on_both_databases! {
         }
     }
 
+    // case 63
     async fn a_released_message_runs_again(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));
@@ -160,6 +168,7 @@ on_both_databases! {
         assert_eq!((again.fence, again.step_ups), (2, 0));
     }
 
+    // case 67
     async fn unknown_and_foreign_contexts_are_one_and_the_same(db: Database) {
         db.with_directory().await;
         let (brand, owner, first) = (shop().id, caller(), message("m-1"));
@@ -182,6 +191,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 61
     async fn a_context_that_ran_under_delegation_belongs_to_that_brand_user(db: Database) {
         db.with_directory().await;
         let (brand, caller) = (shop().id, caller());
@@ -202,6 +212,7 @@ on_both_databases! {
         assert_eq!(bound, ["brand_user=jane-4471"]);
     }
 
+    // case 61
     async fn of_two_brand_users_who_bind_a_context_at_the_same_instant_one_does(db: Database) {
         db.with_directory().await;
         let (brand, caller) = (shop().id, caller());
@@ -311,6 +322,7 @@ on_both_databases! {
         assert_eq!(db.receipts(&grant.id).await.unwrap(), ["jws"]);
     }
 
+    // case 70
     async fn a_reply_whose_receipt_cannot_be_kept_is_not_stored(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -330,6 +342,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 62
     async fn a_step_up_is_given_again_until_its_scopes_are_there_and_then_the_message_runs(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -363,6 +376,7 @@ on_both_databases! {
         assert_eq!(replay, Reserved::Other(Admission::Replay("refunded".to_owned())));
     }
 
+    // case 62
     async fn a_step_up_without_delegation_is_given_again_until_a_token_has_its_scopes(db: Database) {
         db.with_directory().await;
         let (brand, caller, first) = (shop().id, caller(), message("m-1"));

@@ -82,6 +82,7 @@ on_both_databases! {
         assert_eq!(db.grant(&grant.id).await.unwrap().unwrap().scopes, scopes(all));
     }
 
+    // case 56
     async fn a_step_up_whose_grant_ended_or_expired_cannot_be_decided(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -108,6 +109,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT * FROM consent_evidence WHERE decision = 'denied' AND grant_id IS NULL").await, 1);
     }
 
+    // case 42
     async fn allowing_nothing_denies_the_request_and_ends_the_grant_that_was_shown(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -120,6 +122,7 @@ on_both_databases! {
         assert_eq!(kept, ["granted="]);
     }
 
+    // case 42
     async fn allowing_nothing_where_there_is_no_grant_denies_the_request(db: Database) {
         db.with_directory().await;
         let device = db.requested().await;
@@ -129,6 +132,7 @@ on_both_databases! {
         assert_eq!(db.device(device.id).await.unwrap().unwrap().state, DeviceState::Denied { at: NOW });
     }
 
+    // cases 43, 44
     async fn a_code_that_was_decided_or_expired_is_not_decided_again(db: Database) {
         db.with_directory().await;
         let (decided, _) = db.approved_by(&jane()).await;
@@ -146,6 +150,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 42
     async fn nothing_is_decided_when_the_grant_is_not_the_one_that_was_shown(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -162,6 +167,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 43
     async fn of_allow_and_deny_at_the_same_instant_one_counts(db: Database) {
         db.with_directory().await;
         let device = db.requested().await;
@@ -186,6 +192,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT * FROM consent_evidence").await, 1);
     }
 
+    // case 43
     async fn of_fifty_people_who_allow_one_request_at_the_same_instant_one_does(db: Database) {
         db.with_directory().await;
         let device = db.requested().await;
@@ -197,6 +204,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT * FROM consent_evidence").await, 1);
     }
 
+    // case 42
     async fn pages_of_one_owner_that_allow_at_the_same_instant_make_one_grant(db: Database) {
         db.with_directory().await;
         let mut pages = Vec::new();
@@ -224,6 +232,7 @@ on_both_databases! {
         assert_eq!(db.live_grant(&shop().id, &jane(), &grant.caller, then).await.unwrap(), Some(fresh));
     }
 
+    // case 42
     async fn a_scope_that_the_brand_no_longer_offers_cannot_be_allowed(db: Database) {
         db.with_directory().await;
         let device = db.requested().await;
@@ -237,6 +246,7 @@ on_both_databases! {
         assert_eq!(decide(&db, &device, allow("orders:read"), None, &left).await, Decided::Done);
     }
 
+    // case 42
     async fn no_decision_brings_a_scope_back_that_is_removed_at_the_same_instant(db: Database) {
         db.with_directory().await;
         let mut pages = Vec::new();

@@ -19,6 +19,7 @@ on_both_databases! {
         assert_eq!(db.device_by_user_code(&device.brand, user_code, NOW).await.unwrap().as_ref(), Some(&device));
     }
 
+    // case 30
     async fn a_code_is_found_in_its_own_slot_and_at_its_own_brand_only(db: Database) {
         db.with_directory().await;
         let (device_code, user_code) = db.store_device(&db.build.device()).await;
@@ -36,6 +37,7 @@ on_both_databases! {
         assert_eq!(db.device_by_user_code(&shop().id, user_code, NOW).await.unwrap(), Some(step_up));
     }
 
+    // case 56
     async fn a_step_up_is_not_found_by_its_user_code_once_its_grant_ended_or_expired(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -61,6 +63,7 @@ on_both_databases! {
         assert_eq!(found(&device.requested.to_string(), NOW).await, None);
     }
 
+    // case 23
     async fn of_forty_requests_at_the_same_instant_twenty_get_a_code(db: Database) {
         db.with_directory().await;
         let devices: Vec<DeviceAuthorization> = (0..40).map(|_| db.build.device()).collect();
@@ -80,6 +83,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT id FROM device_authorization").await, 20);
     }
 
+    // case 23
     async fn only_pending_requests_of_the_same_caller_at_the_same_brand_count(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;

@@ -127,6 +127,7 @@ on_both_databases! {
         assert_eq!(db.grant(&grant.id).await.unwrap(), Some(grant));
     }
 
+    // case 29
     async fn removing_delegation_ends_the_brands_grants_and_no_others(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;

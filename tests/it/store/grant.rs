@@ -31,6 +31,7 @@ on_both_databases! {
         assert_eq!(db.live_grant(&shop, &jane(), &caller(), NOW).await.unwrap(), None);
     }
 
+    // case 57
     async fn a_grant_is_ended_once_by_whoever_comes_first(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -43,6 +44,7 @@ on_both_databases! {
         assert_eq!(after.version, grant.version + 1);
     }
 
+    // case 57
     async fn ending_what_is_not_live_changes_and_records_nothing(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -126,6 +128,7 @@ on_both_databases! {
         assert_eq!(list(GrantFilter { live_at: Some(janes.expires_at), ..any() }).await, []);
     }
 
+    // case 56
     async fn no_token_is_issued_after_the_grant_ended(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -146,6 +149,7 @@ on_both_databases! {
         assert_eq!(db.rotate(&again).await.unwrap(), Rotated::GrantGone);
     }
 
+    // case 56
     async fn no_code_is_redeemed_after_the_grant_ended(db: Database) {
         db.with_directory().await;
         let (device, grant) = db.approved_by(&jane()).await;
@@ -166,6 +170,7 @@ on_both_databases! {
         }
     }
 
+    // case 56
     async fn no_turn_runs_under_a_grant_after_it_ended(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;
@@ -185,6 +190,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 56
     async fn the_contexts_of_a_grant_are_closed_once_it_ended(db: Database) {
         db.with_directory().await;
         let (_, grant) = db.approved_by(&jane()).await;

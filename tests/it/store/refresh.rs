@@ -48,6 +48,7 @@ on_both_databases! {
         assert_eq!(db.refresh_token(db.build.digest()).await.unwrap(), None);
     }
 
+    // case 27
     async fn a_spent_code_is_refused(db: Database) {
         db.with_directory().await;
         let (device, grant) = db.approved_by(&jane()).await;
@@ -68,6 +69,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 27
     async fn of_fifty_polls_at_the_same_instant_one_gets_tokens(db: Database) {
         db.with_directory().await;
         let (device, grant) = db.approved_by(&jane()).await;
@@ -95,6 +97,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // cases 29, 56
     async fn nothing_is_issued_under_a_grant_that_ended_or_expired(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -114,6 +117,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 29
     async fn nothing_is_issued_once_the_personal_agent_is_disabled_or_the_brand_delegates_no_more(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -139,6 +143,7 @@ on_both_databases! {
         assert_eq!(db.grant(&grant.id).await.unwrap().unwrap().last_used_at, Some(after(60)));
     }
 
+    // case 52
     async fn a_used_token_is_not_rotated_again(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -149,6 +154,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 53
     async fn of_fifty_refreshes_of_one_token_at_the_same_instant_one_has_a_successor(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -160,6 +166,7 @@ on_both_databases! {
         assert_eq!(db.count("SELECT digest FROM refresh_token").await, 2);
     }
 
+    // case 52
     async fn a_family_is_given_up_once_and_its_tokens_are_not_rotated_any_more(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;
@@ -176,6 +183,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
     }
 
+    // case 52
     async fn giving_up_one_family_leaves_the_others_of_the_grant_alone(db: Database) {
         db.with_directory().await;
         let (grant, family, _) = db.redeemed_by(&jane()).await;
@@ -200,6 +208,7 @@ on_both_databases! {
         assert_eq!(rotate(&db, second.refresh, living.family, &db.build.tokens(&grant)).await, Rotated::Done);
     }
 
+    // case 52
     async fn no_token_is_rotated_after_its_family_was_given_up(db: Database) {
         db.with_directory().await;
         let (grant, family, tokens) = db.redeemed_by(&jane()).await;

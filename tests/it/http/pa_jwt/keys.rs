@@ -6,7 +6,10 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use futures_util::future::join_all;
 use josekit::jwk::Jwk;
-use josekit::jws::{ES256, JwsSigner as _};
+use josekit::jwk::KeyPair as _;
+use josekit::jwk::alg::ec::EcKeyPair;
+use josekit::jwk::alg::ed::EdCurve;
+use josekit::jws::{ES256, ES384, EdDSA, HS256, JwsSigner, PS256, RS256};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -18,6 +21,11 @@ use crate::support::world::{PROVIDER, Party, SHOP, World, personal_agent_table};
 /// A token of `party` under a header of the test's own, with good claims.
 fn under(world: &World, party: &Party, header: &Value) -> String {
     let signer = ES256.signer_from_jwk(&Jwk::from_bytes(party.key.private_jwk.expose()).unwrap()).unwrap();
+    signed_by(&signer, world, header)
+}
+
+/// A token with good claims, signed by whatever signs.
+fn signed_by(signer: &dyn JwsSigner, world: &World, header: &Value) -> String {
     let claims = claims(world, "sub", json!("user-1"));
     let encode = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
     let signed = format!("{}.{}", encode(header), encode(&claims));
@@ -26,6 +34,74 @@ fn under(world: &World, party: &Party, header: &Value) -> String {
 }
 
 on_both_databases! {
+    // cases 1, 2
+    async fn a_good_signature_of_another_algorithm_or_by_a_key_for_something_else_is_the_bare_401(db: Database) {
+        let world = World::start(&db).await;
+        let rsa = PS256.generate_key_pair(2048).unwrap();
+        let ed = EdDSA.generate_key_pair(EdCurve::Ed25519).unwrap();
+        let p384 = ES384.generate_key_pair().unwrap();
+        let mut keys = vec![serde_json::from_str::<Value>(&world.pa.key.public_jwk).unwrap()];
+        let mut publish = |kid: &str, jwk: &Jwk, more: Value| {
+            let mut jwk = Value::Object(jwk.as_ref().clone());
+            jwk.as_object_mut().unwrap().remove("alg");
+            jwk["kid"] = json!(kid);
+            jwk.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            keys.push(jwk);
+        };
+        publish("rsa", &rsa.to_jwk_public_key(), json!({}));
+        publish("rsa-pss", &rsa.to_jwk_public_key(), json!({ "alg": "PS256" }));
+        publish("ed", &ed.to_jwk_public_key(), json!({}));
+        publish("p384", &p384.to_jwk_public_key(), json!({}));
+        let ec = Jwk::from_bytes(&world.pa.key.public_jwk).unwrap();
+        publish("ec-for-rsa", &ec, json!({ "alg": "RS256" }));
+        publish("ec-for-encryption", &ec, json!({ "use": "enc" }));
+        publish("ec-for-signing", &ec, json!({ "key_ops": ["sign"] }));
+        publish("ec", &ec, json!({ "alg": "ES256", "use": "sig", "key_ops": ["verify"] }));
+        world.pa_keys.serve_instead(json!({ "keys": keys }).to_string());
+
+        let mut rsa_key = rsa.to_jwk_private_key().as_ref().clone();
+        rsa_key.remove("alg");
+        let rsa_key = Jwk::from_map(rsa_key).unwrap();
+        let own = Jwk::from_bytes(world.pa.key.private_jwk.expose()).unwrap();
+        let es256 = || -> Box<dyn JwsSigner> { Box::new(ES256.signer_from_jwk(&own).unwrap()) };
+        let rs256 = || -> Box<dyn JwsSigner> { Box::new(RS256.signer_from_jwk(&rsa_key).unwrap()) };
+        let ps256 = || -> Box<dyn JwsSigner> { Box::new(PS256.signer_from_jwk(&rsa_key).unwrap()) };
+        let hs256 = |key: Vec<u8>| -> Box<dyn JwsSigner> { Box::new(HS256.signer_from_bytes(key).unwrap()) };
+        let pair = EcKeyPair::from_jwk(&own).unwrap();
+        let before = db.contents().await;
+        for (alg, kid, signer, accepted) in [
+            ("ES256", "ec", es256(), true),
+            ("RS256", "rsa", rs256(), true),
+            ("PS256", "rsa", ps256(), false),
+            ("PS256", "rsa-pss", ps256(), false),
+            ("RS256", "rsa-pss", rs256(), false),
+            ("RS256", "rsa", ps256(), false),
+            ("EdDSA", "ed", Box::new(EdDSA.signer_from_jwk(&ed.to_jwk_private_key()).unwrap()), false),
+            ("ES384", "p384", Box::new(ES384.signer_from_jwk(&p384.to_jwk_private_key()).unwrap()), false),
+            ("ES256", "p384", Box::new(ES384.signer_from_jwk(&p384.to_jwk_private_key()).unwrap()), false),
+            ("ES256", "ec-for-rsa", es256(), false),
+            ("RS256", "ec-for-rsa", es256(), false),
+            ("ES256", "ec-for-encryption", es256(), false),
+            ("ES256", "ec-for-signing", es256(), false),
+            ("ES256", "rsa", es256(), false),
+            ("RS256", "ec", rs256(), false),
+            ("HS256", "ec", hs256(world.pa.key.public_jwk.clone().into_bytes()), false),
+            ("HS256", "ec", hs256(pair.to_pem_public_key()), false),
+            ("HS256", "ec", hs256(pair.to_der_public_key()), false),
+            ("ES256", "ec", hs256(pair.to_der_public_key()), false),
+        ] {
+            let token = signed_by(signer.as_ref(), &world, &json!({ "alg": alg, "kid": kid }));
+            judge(&world, &format!("{alg} with {kid}"), &token, accepted).await;
+        }
+        for alg in ["none", "None", "NONE", "nOnE", ""] {
+            let token = signed_by(es256().as_ref(), &world, &json!({ "alg": alg, "kid": "ec" }));
+            judge(&world, alg, &token, false).await;
+            judge(&world, alg, &format!("{}.", token.rsplit_once('.').unwrap().0), false).await;
+        }
+        assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
     // case 8
     async fn a_header_that_points_to_keys_is_never_followed(db: Database) {
         let world = World::start(&db).await;
