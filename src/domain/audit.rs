@@ -52,6 +52,8 @@ pub enum Action {
     BrandApplied,
     /// A personal agent was registered or changed.
     PersonalAgentApplied,
+    /// A personal agent that nobody had registered proved who it is, and was registered.
+    PersonalAgentRegistered,
     /// A key was made.
     KeyCreated,
     /// A User signed in through the Brand's login.
@@ -82,6 +84,7 @@ impl Action {
         match self {
             Self::BrandApplied => "brand_applied",
             Self::PersonalAgentApplied => "personal_agent_applied",
+            Self::PersonalAgentRegistered => "personal_agent_registered",
             Self::KeyCreated => "key_created",
             Self::SignedIn => "signed_in",
             Self::GrantCreated => "grant_created",

@@ -85,7 +85,7 @@ impl TryFrom<BrandRow> for Brand {
 }
 
 #[derive(FromRow)]
-struct PersonalAgentRow {
+pub(super) struct PersonalAgentRow {
     issuer: String,
     name: String,
     jwks_uri: String,

@@ -12,6 +12,7 @@ mod dialect;
 mod directory;
 mod grant;
 mod refresh;
+mod registration;
 mod session;
 mod sweep;
 
@@ -21,6 +22,7 @@ pub use device::{Created, NewDeviceAuthorization};
 pub use directory::{Applied, Apply, DirectoryRows};
 pub use grant::GrantFilter;
 pub use refresh::{NewTokens, Redeem, Redeemed, Rotate, Rotated};
+pub use registration::{Registered, Registration};
 pub use session::{BrowserSession, ConsentPage};
 
 use std::time::Duration;

@@ -10,4 +10,5 @@ mod faults;
 mod grant;
 mod migrations;
 mod refresh;
+mod registration;
 mod sweep;
