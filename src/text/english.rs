@@ -25,6 +25,14 @@ pub(super) static TEXTS: Texts = Texts {
                 .name(brand)
                 .plain(" account")
         },
+        asks_by_origin: |origin, brand| {
+            Sentence::new()
+                .plain("The agent at ")
+                .strong(origin)
+                .plain(" asks to act on your ")
+                .name(brand)
+                .plain(" account")
+        },
         signed_in_as: |who| Sentence::new().plain("Signed in as ").strong(who),
         not_you: "Not you?",
         code_must_be: |code| Sentence::new().plain("If your agent shows a code, it must be ").code(code).plain("."),

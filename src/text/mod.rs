@@ -50,6 +50,8 @@ pub struct Consent {
     pub title: fn(brand: &str) -> String,
     /// Who wants what.
     pub asks: fn(agent: &str, origin: &str, brand: &str) -> Sentence,
+    /// The same of a personal agent that has no name but its origin.
+    pub asks_by_origin: fn(origin: &str, brand: &str) -> Sentence,
     /// Whose account it is.
     pub signed_in_as: fn(who: &str) -> Sentence,
     /// The link to the Brand's login, for somebody else.

@@ -91,7 +91,11 @@ impl ConsentPage {
         &self.language.texts().consent
     }
 
+    /// One that registered itself has no other name than its origin, which is then said once.
     fn asks(&self) -> Sentence {
+        if self.pa_name == self.pa_origin {
+            return (self.texts().asks_by_origin)(&self.pa_origin, &self.brand.name);
+        }
         (self.texts().asks)(&self.pa_name, &self.pa_origin, &self.brand.name)
     }
 
@@ -147,6 +151,7 @@ impl ConsentPage {
         let covered = Self { allowed: first.requested.clone(), requested: Vec::new(), ..first.clone() };
         let plain = BrandLook { color: None, ..first.brand.clone() };
         let plain = Self { brand: plain, grants_url: Some("/grants".to_owned()), ..first.clone() };
+        let unnamed = Self { pa_name: first.pa_origin.clone(), ..first.clone() };
         let mut long = first.clone();
         long.brand.name = "Donaudampfschifffahrtsgesellschaft für Reisen aller Art, Versand und Pflege GmbH".to_owned();
         long.pa_origin = format!("https://{}.example.com", "agents-".repeat(8));
@@ -161,6 +166,7 @@ impl ConsentPage {
             ("changed", changed),
             ("covered", covered),
             ("without-colour", plain),
+            ("named-by-origin", unnamed),
             ("long", long),
         ]
     }
@@ -224,6 +230,20 @@ mod tests {
         let html = page.render().unwrap();
         assert_eq!(html.matches(" checked").count(), 1);
         assert_eq!(html.matches("name=\"scope\"").count(), 3);
+    }
+
+    #[test]
+    fn a_personal_agent_that_is_named_by_its_origin_is_named_once() {
+        let heading = |page: &ConsentPage| {
+            let html = page.render().unwrap();
+            html.split_once("<h1").unwrap().1.split_once("</h1>").unwrap().0.to_owned()
+        };
+        let named = ConsentPage::sample();
+        assert_eq!(heading(&named).matches("https://pa.example.com").count(), 1);
+        let unnamed = ConsentPage { pa_name: named.pa_origin.clone(), ..named };
+        let heading = heading(&unnamed);
+        assert_eq!(heading.matches("https://pa.example.com").count(), 1);
+        assert!(!heading.contains('('), "{heading}");
     }
 
     #[test]
