@@ -76,7 +76,7 @@ impl HostedBrand {
 }
 
 impl Snapshot {
-    /// Makes `rows` ready. Rings whose keys are as in `before` are taken over, since opening a key costs.
+    /// Makes `rows` ready. What is as in `before` is taken over, since opening a key costs.
     pub(super) fn new(
         rows: &DirectoryRows,
         before: &Self,
@@ -91,27 +91,34 @@ impl Snapshot {
         let mut snapshot = Self { revision: rows.revision, is_loaded: true, ..Self::default() };
         for brand in &rows.brands {
             let keys = keys.remove(&brand.id).unwrap_or_default();
-            let ring = match before.brand(&brand.id) {
-                Some(hosted) if hosted.keys == keys => hosted.ring.clone(),
-                known => match (KeyRing::open(&brand.id, &keys, master), known) {
-                    (Ok(ring), _) => ring,
-                    // At the start such a key is refused; later it must not keep everything else from being seen.
-                    (Err(error), Some(hosted)) => {
-                        tracing::error!(%error, "a Brand's new keys cannot be used; its old ones stay in use");
-                        hosted.ring.clone()
-                    }
-                    (Err(error), None) if before.is_loaded => {
-                        tracing::error!(%error, "a Brand's keys cannot be used; the Brand is not served");
-                        continue;
-                    }
-                    (Err(error), None) => return Err(error),
-                },
+            // A Brand that is as it was is taken over whole: what others change costs nothing here.
+            let as_before = before.brand(&brand.id).filter(|hosted| hosted.keys == keys && hosted.brand == *brand);
+            let hosted = match as_before {
+                Some(hosted) => Arc::clone(hosted),
+                None => {
+                    let ring = match before.brand(&brand.id) {
+                        Some(hosted) if hosted.keys == keys => hosted.ring.clone(),
+                        known => match (KeyRing::open(&brand.id, &keys, master), known) {
+                            (Ok(ring), _) => ring,
+                            // At the start such a key is refused; later it must not keep everything else from being seen.
+                            (Err(error), Some(hosted)) => {
+                                tracing::error!(%error, "a Brand's new keys cannot be used; its old ones stay in use");
+                                hosted.ring.clone()
+                            }
+                            (Err(error), None) if before.is_loaded => {
+                                tracing::error!(%error, "a Brand's keys cannot be used; the Brand is not served");
+                                continue;
+                            }
+                            (Err(error), None) => return Err(error),
+                        },
+                    };
+                    Arc::new(HostedBrand::new(brand.clone(), ring, keys, public_url, provider_name))
+                }
             };
-            let hosted = HostedBrand::new(brand.clone(), ring, keys, public_url, provider_name);
             if let Some(origin) = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref()) {
                 snapshot.by_auth_origin.insert(origin.origin().ascii_serialization(), brand.id.clone());
             }
-            snapshot.brands.insert(brand.id.clone(), Arc::new(hosted));
+            snapshot.brands.insert(brand.id.clone(), hosted);
         }
         let agents = rows.personal_agents.iter().map(|agent| (agent.issuer.clone(), Arc::new(agent.clone())));
         snapshot.personal_agents = agents.collect();
@@ -131,6 +138,11 @@ impl Snapshot {
     /// All Brands, in no order.
     pub fn brands(&self) -> impl Iterator<Item = &Arc<HostedBrand>> {
         self.brands.values()
+    }
+
+    /// How many personal agents there are, disabled ones included.
+    pub fn personal_agent_count(&self) -> usize {
+        self.personal_agents.len()
     }
 
     /// The personal agent with this issuer, enabled or not.
