@@ -10,7 +10,7 @@ use crate::crypto::seal::{InvalidMasterKey, MasterKey};
 use crate::directory::{Directory, DirectoryError};
 use crate::entropy::Entropy;
 use crate::limits::Limits;
-use crate::outbound::{Outbound, OutboundError, SystemResolver};
+use crate::outbound::{Outbound, OutboundError, Resolver, SystemResolver};
 use crate::secret::Secret;
 use crate::store::{Store, StoreError};
 
@@ -87,13 +87,26 @@ impl App {
     /// # Errors
     /// [`StartError`] says what is wrong and what to do.
     pub async fn open(config: Config, clock: Clock, entropy: Entropy) -> Result<Self, StartError> {
+        Self::open_with_resolver(config, clock, entropy, Arc::new(SystemResolver)).await
+    }
+
+    /// As [`App::open`], with another way to find the addresses of those who are called.
+    ///
+    /// # Errors
+    /// As [`App::open`].
+    pub async fn open_with_resolver(
+        config: Config,
+        clock: Clock,
+        entropy: Entropy,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, StartError> {
         let master = Arc::new(master_key(&config)?);
         let store = Store::open(config.database_url.expose()).await?;
         match store.pending_migrations().await? {
             0 => {}
             behind => return Err(StartError::Behind(behind)),
         }
-        let outbound = Outbound::new(&config.outbound, Arc::new(SystemResolver))?;
+        let outbound = Outbound::new(&config.outbound, resolver)?;
         let directory = Directory::new(&config, Arc::clone(&master), outbound.clone());
         directory.refresh(&store).await?;
         let agents = Agents::new(outbound, MAX_IN_FLIGHT);

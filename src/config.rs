@@ -2,6 +2,8 @@
 //!
 //! Refuses unknown keys and values that could not be served, each by the name of the key.
 
+mod open_registration;
+
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,6 +12,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
+
+pub use open_registration::OpenRegistrationConfig;
 
 use crate::secret::Secret;
 
@@ -60,6 +64,9 @@ pub struct Config {
     /// How this program calls others.
     #[serde(default)]
     pub outbound: OutboundConfig,
+    /// The bounds of [`PersonalAgents::Open`].
+    #[serde(default)]
+    pub open_registration: OpenRegistrationConfig,
 }
 
 /// Which personal agents may call (PACT §3.1): a Provider's policy.
@@ -69,12 +76,18 @@ pub enum PersonalAgents {
     /// Those that an administrator registered.
     #[default]
     Registered,
+    /// Those, and whoever serves an OpenID configuration and keys at the origin that its `iss` is.
+    Open,
 }
 
 impl TryFrom<String> for PersonalAgents {
     type Error = &'static str;
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text == "registered" { Ok(Self::Registered) } else { Err("personal_agents: expected \"registered\"") }
+        match text.as_str() {
+            "registered" => Ok(Self::Registered),
+            "open" => Ok(Self::Open),
+            _ => Err("personal_agents: expected \"registered\" or \"open\""),
+        }
     }
 }
 
@@ -238,6 +251,9 @@ impl Config {
         if self.conversation_idle_days == 0 {
             return refuse("conversation_idle_days", "is 0, expected at least 1".to_owned());
         }
+        if let Some((key, problem)) = self.open_registration.problem() {
+            return refuse(key, problem);
+        }
         Ok(self)
     }
 
@@ -291,9 +307,38 @@ mod tests {
     fn a_host_that_is_none_is_refused_and_so_is_a_policy_that_is_not_there() {
         assert!(refused("admin_hosts = [\"https://ops.example/x\"]").contains("admin_hosts"));
         assert!(refused("[outbound]\nprivate_hosts = [\"a b\"]").contains("private_hosts"));
-        assert!(refused("personal_agents = \"open\"").contains("registered"));
-        let fine = format!("{REQUIRED}admin_hosts = [\"ops.example:8443\"]\npersonal_agents = \"registered\"");
-        assert!(Config::from_toml(&fine).is_ok());
+        for wrong in ["Open", "closed", "", "open "] {
+            assert!(
+                refused(&format!("personal_agents = \"{wrong}\"")).contains("\"registered\" or \"open\""),
+                "{wrong}"
+            );
+        }
+        for policy in ["registered", "open"] {
+            let fine = format!("{REQUIRED}admin_hosts = [\"ops.example:8443\"]\npersonal_agents = \"{policy}\"");
+            assert!(Config::from_toml(&fine).is_ok());
+        }
+    }
+
+    #[test]
+    fn open_registration_has_bounds_and_each_is_a_key() {
+        let read = |text: &str| Config::from_toml(&format!("{REQUIRED}[open_registration]\n{text}"));
+        let bounds = read("").unwrap().open_registration;
+        assert_eq!((bounds.max_personal_agents, bounds.interval().as_millis()), (10_000, 1000));
+        assert_eq!(bounds.remembered().as_secs(), 300);
+        assert_eq!(read("lookups_per_second = 20").unwrap().open_registration.interval().as_millis(), 50);
+        assert!(read("max_personal_agents = 0").is_ok());
+        for wrong in [
+            "lookups_per_second = 0",
+            "lookups_per_second = 21",
+            "remembered_seconds = 9",
+            "remembered_seconds = 3601",
+            "max_personal_agents = 1000001",
+            "max_personal_agents = -1",
+            "per_second = 1",
+        ] {
+            let refused = read(wrong).unwrap_err().to_string();
+            assert!(refused.contains(wrong.split(' ').next().unwrap()), "{refused}");
+        }
     }
 
     #[test]

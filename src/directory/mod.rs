@@ -3,6 +3,7 @@
 //! A snapshot is whole and immutable; a change anywhere is seen within two seconds, when [`Directory::refresh`] finds
 //! that the revision has grown. Grants, codes and tokens are never cached.
 
+pub mod discovery;
 pub mod remote_keys;
 mod snapshot;
 
@@ -17,6 +18,7 @@ use crate::crypto::seal::MasterKey;
 use crate::domain::brand::AssertionIssuer;
 use crate::outbound::Outbound;
 use crate::store::{DirectoryRows, Store, StoreError};
+use discovery::Discovery;
 use remote_keys::{KeysUnavailable, RemoteKeys};
 pub use snapshot::{Document, HostedBrand, Offer, Snapshot};
 
@@ -26,7 +28,11 @@ pub struct Directory {
     provider_name: String,
     master: Arc<MasterKey>,
     current: RwLock<Arc<Snapshot>>,
+    /// Held while the directory is read, so that an older one never follows a newer one.
+    reading: tokio::sync::Mutex<()>,
     remote: RemoteKeys<KeySet>,
+    /// Who is behind an origin that nobody registered.
+    pub discovery: Discovery,
 }
 
 /// Why the directory could not be read.
@@ -43,12 +49,15 @@ pub enum DirectoryError {
 impl Directory {
     /// An empty directory of the Provider that `config` describes.
     pub fn new(config: &Config, master: Arc<MasterKey>, outbound: Outbound) -> Self {
+        let outbound = Arc::new(outbound);
         Self {
             public_url: config.public_url.clone(),
             provider_name: config.provider_name.clone(),
             master,
             current: RwLock::default(),
-            remote: RemoteKeys::new(Arc::new(outbound), |bytes| KeySet::parse(bytes).ok()),
+            reading: tokio::sync::Mutex::default(),
+            remote: RemoteKeys::new(Arc::<Outbound>::clone(&outbound), |bytes| KeySet::parse(bytes).ok()),
+            discovery: Discovery::new(outbound, config),
         }
     }
 
@@ -62,6 +71,7 @@ impl Directory {
     /// # Errors
     /// [`DirectoryError`]; what was known before stays in use.
     pub async fn refresh(&self, store: &Store) -> Result<bool, DirectoryError> {
+        let _reading = self.reading.lock().await;
         if store.directory_revision().await? == self.current().revision && self.current().is_loaded {
             return Ok(false);
         }

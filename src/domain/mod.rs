@@ -10,6 +10,7 @@ pub mod conversation;
 pub mod device;
 pub mod grant;
 pub mod id;
+pub mod origin_issuer;
 pub mod personal_agent;
 pub mod refresh;
 pub mod samples;

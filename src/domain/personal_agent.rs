@@ -35,6 +35,11 @@ impl PersonalAgent {
             _ => self.issuer.as_str().to_owned(),
         }
     }
+
+    /// Whether an administrator gave it a name; one that registered itself is called by its origin.
+    pub fn has_own_name(&self) -> bool {
+        self.name != self.origin()
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,21 @@
-//! Who calls (PACT §3.2): the personal-agent JWT against the JWKS of a known, enabled personal agent.
+//! Who calls (PACT §3.2): the personal-agent JWT against the JWKS of a known, enabled personal agent; where the Provider
+//! is open, also of one that says itself who it is (PACT §3.1).
+//!
+//! Refuses to look anybody up for a token that no keys could save, and to register anybody before a token of theirs has
+//! been verified.
+
+use serde_json::json;
 
 use crate::app::App;
+use crate::clock::Timestamp;
+use crate::config::PersonalAgents;
 use crate::crypto::pa_jwt;
-use crate::domain::id::Caller;
+use crate::directory::discovery::Undiscovered;
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
+use crate::domain::id::{Caller, Issuer};
+use crate::domain::origin_issuer::OriginIssuer;
+use crate::domain::personal_agent::PersonalAgent;
+use crate::store::{Registered, Registration, StoreError};
 
 /// Why a caller is not known, in a word for logs and metrics. The answer is one and the same 401.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,17 +25,102 @@ pub struct Unauthenticated(pub &'static str);
 ///
 /// # Errors
 /// [`Unauthenticated`] for every way in which it does not.
-pub async fn authenticate(app: &App, token: &str) -> Result<Caller, Unauthenticated> {
+pub async fn authenticate(app: &App, token: &str, request: &RequestId) -> Result<Caller, Unauthenticated> {
     let now = app.clock.now();
     let issuer = pa_jwt::issuer(token).map_err(|refused| Unauthenticated(refused.label()))?;
-    let directory = app.directory.current();
-    let agent = directory.personal_agent(&issuer).ok_or(Unauthenticated("unknown_personal_agent"))?;
+    let known = app.directory.current().personal_agent(&issuer).cloned();
+    match known {
+        Some(agent) => verified(app, token, &agent, now).await,
+        None => introduced(app, token, &issuer, request, now).await,
+    }
+}
+
+/// The caller that `token` proves with the keys of `agent`.
+async fn verified(app: &App, token: &str, agent: &PersonalAgent, now: Timestamp) -> Result<Caller, Unauthenticated> {
     if !agent.enabled {
         return Err(Unauthenticated("disabled_personal_agent"));
     }
     let audience = &app.config.audience;
     app.directory
-        .with_remote_keys(&agent.jwks_uri, now, |keys| pa_jwt::verify(token, keys, &issuer, audience, now))
+        .with_remote_keys(&agent.jwks_uri, now, |keys| pa_jwt::verify(token, keys, &agent.issuer, audience, now))
         .await
-        .map_err(|refused| Unauthenticated(refused.map_or("no_key_set", |refused| refused.label())))
+        .map_err(|refused| Unauthenticated(refused.map_or(NO_KEY_SET, |refused| refused.label())))
+}
+
+const NO_KEY_SET: &str = "no_key_set";
+const FULL: Unauthenticated = Unauthenticated("too_many_personal_agents");
+
+/// The caller that `token` proves with the keys that its issuer itself points to. What costs nothing is looked at first.
+async fn introduced(
+    app: &App,
+    token: &str,
+    issuer: &Issuer,
+    request: &RequestId,
+    now: Timestamp,
+) -> Result<Caller, Unauthenticated> {
+    let origin = match app.config.personal_agents {
+        PersonalAgents::Registered => None,
+        PersonalAgents::Open => OriginIssuer::new(issuer, app.config.outbound.allow_private),
+    };
+    let origin = origin.ok_or(Unauthenticated("unknown_personal_agent"))?;
+    pa_jwt::precheck(token, issuer, &app.config.audience, now).map_err(|refused| Unauthenticated(refused.label()))?;
+    let most = app.config.open_registration.max_personal_agents;
+    if app.directory.current().personal_agent_count() >= usize::try_from(most).unwrap_or(usize::MAX) {
+        app.directory.discovery.turned_away(most, now);
+        return Err(FULL);
+    }
+    let found = app.directory.discovery.discover(&origin, now).await;
+    let agent = found.map_err(|undiscovered| match undiscovered {
+        Undiscovered::Busy => Unauthenticated("discovery_busy"),
+        Undiscovered::Failed => Unauthenticated("discovery_failed"),
+    })?;
+    let outcome = verified(app, token, &agent, now).await;
+    if outcome == Err(Unauthenticated(NO_KEY_SET)) {
+        app.directory.discovery.failed(issuer);
+    }
+    let caller = outcome?;
+    match register(app, &agent, most, request, now).await {
+        Ok(Registered::Done) => Ok(caller),
+        // Whatever an administrator or another node made of it counts, and not what it says of itself.
+        Ok(Registered::Known(known)) => verified(app, token, &known, now).await,
+        Ok(Registered::Full) => {
+            app.directory.discovery.turned_away(most, now);
+            Err(FULL)
+        }
+        Err(error) => {
+            tracing::error!(%error, "a personal agent could not be registered");
+            Err(Unauthenticated("not_registered"))
+        }
+    }
+}
+
+/// Gives `agent` a row unless its issuer has one, and lets this node see it at once.
+async fn register(
+    app: &App,
+    agent: &PersonalAgent,
+    most: u32,
+    request: &RequestId,
+    at: Timestamp,
+) -> Result<Registered, StoreError> {
+    // Of many first requests at once, those that come later find what the first has done.
+    if let Some(known) = app.directory.current().personal_agent(&agent.issuer) {
+        return Ok(Registered::Known(PersonalAgent::clone(known)));
+    }
+    let entry = Entry {
+        brand: None,
+        at,
+        actor: Actor::PersonalAgent(agent.issuer.to_string()),
+        action: Action::PersonalAgentRegistered,
+        subject: agent.issuer.to_string(),
+        request: request.clone(),
+        payload: json!({ "name": agent.name, "jwks_uri": agent.jwks_uri.as_str(), "enabled": agent.enabled }),
+    };
+    let registered = app.store.register(&Registration { agent, most, entry: &entry, at }).await?;
+    if registered == Registered::Done {
+        tracing::info!(issuer = agent.issuer.as_str(), "a personal agent has registered itself");
+    }
+    if let Err(error) = app.directory.refresh(&app.store).await {
+        tracing::error!(%error, "the directory could not be read after a registration");
+    }
+    Ok(registered)
 }

@@ -6,5 +6,6 @@ pub mod a2a;
 pub mod agent;
 pub mod card;
 pub mod claims;
+pub mod discovery;
 pub mod json;
 pub mod oauth;

@@ -148,6 +148,26 @@ fn a_file_is_applied_once_and_then_changes_nothing() {
 }
 
 #[test]
+fn a_check_of_an_open_provider_says_who_may_call_and_how_many_there_are() {
+    let place = Place::migrated();
+    let check = |most: &str| {
+        let open = format!("personal_agents = \"open\"\n[open_registration]\nmax_personal_agents = {most}\n");
+        place.write("assent.toml", &format!("{CONFIG}{open}"));
+        place.run(&["check"])
+    };
+    let said = check("2").done();
+    assert!(said.starts_with("ok       personal_agents is \"open\": "), "{said}");
+    assert!(said.contains("0 of at most 2 personal agents"), "{said}");
+    let full = check("0");
+    assert!(
+        full.out.starts_with("problem  ") && full.out.contains("open_registration.max_personal_agents"),
+        "{}",
+        full.out
+    );
+    full.failed();
+}
+
+#[test]
 fn the_examples_can_be_used_as_they_are() {
     let place = Place::bare();
     for name in ["assent.example.toml", "assent.apply.example.toml"] {

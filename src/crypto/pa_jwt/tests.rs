@@ -38,6 +38,8 @@ fn every_vector_of_another_implementation_is_judged_as_it_should_be() {
         let now = Timestamp::from_seconds(vectors.now);
         let judged = verify(&case.token, &keys, &vectors.issuer, &vectors.audience, now);
         assert_eq!(judged.is_ok(), case.accept, "{}: {judged:?}", case.name);
+        let before = precheck(&case.token, &vectors.issuer, &vectors.audience, now);
+        assert!(before.is_ok() || !case.accept, "{}: {before:?}", case.name);
     }
 }
 
@@ -67,7 +69,11 @@ impl Agent {
     fn with(&self, name: &str, value: Value) -> Result<Caller, Refused> {
         let mut claims = Self::claims();
         claims[name] = value;
-        self.verify(&self.signer.sign_claims("JWT", &claims).unwrap())
+        let token = self.signer.sign_claims("JWT", &claims).unwrap();
+        let verified = self.verify(&token);
+        // The signature is good, so what is left to judge can be told without keys.
+        assert_eq!(precheck(&token, &self.issuer, AUDIENCE, NOW), verified.clone().map(drop));
+        verified
     }
 
     /// A token under a header of the test's own, with a signature that is good for these bytes where `alg` is ES256.

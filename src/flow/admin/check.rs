@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::app::App;
 use crate::clock::Timestamp;
+use crate::config::PersonalAgents;
 use crate::domain::brand::Agent;
 use crate::flow::Fault;
 use crate::outbound::{Outbound, Request, SystemResolver};
@@ -42,16 +43,25 @@ pub async fn check(app: &App) -> Result<Vec<Finding>, Fault> {
         findings.push(Finding::new("outbound.allow_private", Some(problem.to_owned())));
     }
     let agents = app.store.directory().await?.personal_agents;
-    if agents.is_empty() {
-        let problem = "there are none: every request will get 401; add one with `assent apply`";
-        findings.push(Finding::new("personal agents", Some(problem.to_owned())));
+    match app.config.personal_agents {
+        PersonalAgents::Registered if agents.is_empty() => {
+            let problem = "there are none: every request will get 401; add one with `assent apply`";
+            findings.push(Finding::new("personal agents", Some(problem.to_owned())));
+        }
+        PersonalAgents::Registered => {}
+        PersonalAgents::Open => {
+            findings.push(open_finding(agents.len(), app.config.open_registration.max_personal_agents));
+        }
     }
-    for agent in agents.iter().filter(|agent| agent.enabled) {
+    // Those that registered themselves may be thousands of strangers: whether their keys load is their own affair, and
+    // what their servers take for the time proves nothing.
+    let agents: Vec<_> = agents.into_iter().filter(|agent| agent.enabled && agent.has_own_name()).collect();
+    for agent in &agents {
         let loads = app.directory.with_remote_keys(&agent.jwks_uri, now, |keys| Ok(keys.len())).await;
         findings
             .push(keys_finding(&format!("personal agent {}: jwks_uri {}", agent.issuer, agent.jwks_uri), loads.ok()));
     }
-    if let Some(agent) = agents.iter().find(|agent| agent.enabled)
+    if let Some(agent) = agents.first()
         && let Some(theirs) = clock_of(app, &agent.jwks_uri).await
     {
         findings.push(clock_finding(app.clock.now(), theirs));
@@ -85,6 +95,16 @@ async fn clock_of(app: &App, url: &Url) -> Option<Timestamp> {
     Some(Timestamp::from_seconds(OffsetDateTime::parse(&date, &Rfc2822).ok()?.unix_timestamp()))
 }
 
+fn open_finding(count: usize, most: u32) -> Finding {
+    let subject = format!(
+        "personal_agents is \"open\": whoever proves to be behind an HTTPS origin may call; {count} of at most {most} \
+         personal agents have a row"
+    );
+    let is_full = count >= usize::try_from(most).unwrap_or(usize::MAX);
+    let problem = "and no more can register themselves: raise open_registration.max_personal_agents or close again";
+    Finding::new(subject, is_full.then(|| problem.to_owned()))
+}
+
 fn clock_finding(ours: Timestamp, theirs: Timestamp) -> Finding {
     let apart = ours.since(theirs).max(theirs.since(ours));
     let problem = (apart > CLOCKS_APART).then(|| {
@@ -106,6 +126,16 @@ fn keys_finding(subject: &str, usable: Option<usize>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_open_provider_says_so_and_that_it_is_full_is_a_problem() {
+        let open = open_finding(2, 3);
+        assert!(open.subject.contains("\"open\"") && open.subject.contains("2 of at most 3"), "{}", open.subject);
+        assert_eq!(open.problem, None);
+        for count in [3, 4] {
+            assert!(open_finding(count, 3).problem.unwrap().contains("max_personal_agents"));
+        }
+    }
 
     #[test]
     fn a_clock_that_is_off_either_way_is_a_problem() {

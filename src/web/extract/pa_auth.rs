@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use super::bearer::bearer;
 use crate::domain::id::Caller;
 use crate::flow::authenticate::{Unauthenticated, authenticate};
+use crate::web::request::request_id;
 use crate::web::{app, error};
 
 /// The caller that the request's personal-agent JWT proves.
@@ -13,7 +14,7 @@ use crate::web::{app, error};
 /// The bare 401 of PACT §3.4; the reason goes to the log alone.
 pub async fn authenticated(req: &HttpRequest) -> Result<Caller, HttpResponse> {
     let outcome = match bearer(req) {
-        Ok(token) => authenticate(app(req), token).await,
+        Ok(token) => authenticate(app(req), token, &request_id(req)).await,
         Err(_) => Err(Unauthenticated("no_token")),
     };
     outcome.map_err(|Unauthenticated(reason)| {

@@ -9,6 +9,7 @@ mod device_authorization;
 mod forms;
 mod kinds;
 mod messages;
+mod open_registration;
 mod pa_jwt;
 mod polling;
 mod receipts;

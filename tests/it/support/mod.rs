@@ -8,4 +8,5 @@ pub(crate) mod contents;
 pub(crate) mod database;
 pub(crate) mod flow;
 pub(crate) mod keys;
+pub(crate) mod origin;
 pub(crate) mod world;

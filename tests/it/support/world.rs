@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assent::app::App;
 use assent::clock::{Clock, Timestamp};
-use assent::config::Config;
+use assent::config::{Config, OutboundConfig};
 use assent::crypto::pa_jwt;
 use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
 use assent::directory::HostedBrand;
@@ -14,7 +14,7 @@ use assent::domain::brand::SigningAlg;
 use assent::domain::id::BrandId;
 use assent::entropy::Entropy;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
-use assent::outbound::{Method, Outbound, SystemResolver};
+use assent::outbound::{Method, Outbound, Resolver, SystemResolver};
 use assent::server::{self, Running};
 use serde_json::{Value, json};
 
@@ -56,6 +56,32 @@ impl Party {
     }
 }
 
+/// How a node is set up.
+#[derive(Clone)]
+pub(crate) struct Setup {
+    /// Lines of the configuration before its first section.
+    pub(crate) keys: String,
+    /// Its sections.
+    pub(crate) sections: String,
+    pub(crate) resolver: Arc<dyn Resolver>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let sections = "[outbound]\nallow_private = true\n".to_owned();
+        Self { keys: String::new(), sections, resolver: Arc::new(SystemResolver) }
+    }
+}
+
+impl Setup {
+    /// A Provider at which personal agents register themselves, within these bounds.
+    pub(crate) fn open(bounds: &str) -> Self {
+        let usual = Self::default();
+        let sections = format!("{}[open_registration]\n{bounds}\n", usual.sections);
+        Self { keys: "personal_agents = \"open\"\n".to_owned(), sections, ..usual }
+    }
+}
+
 /// The Provider and everyone around it.
 pub(crate) struct World {
     pub(crate) app: Arc<App>,
@@ -71,8 +97,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn start(db: &Database) -> Self {
+        Self::start_as(db, &Setup::default()).await
+    }
+
+    /// The same with a node of this setup, which must allow plain HTTP.
+    pub(crate) async fn start_as(db: &Database, setup: &Setup) -> Self {
         let clock = Clock::manual(NOW);
-        let (app, http, running) = node(db, &clock).await;
+        let (app, http, running) = node(db, &clock, setup).await;
         let party = |issuer| Arc::new(Party::new(issuer));
         let (pa, other_pa) = (party("https://pa.example.com"), party("https://other-pa.example.com"));
         let brand_login = party("https://login.example");
@@ -87,7 +118,12 @@ impl World {
 
     /// A second node on the same database, with the same parties and clock.
     pub(crate) async fn another_node(&self, db: &Database) -> Self {
-        let (app, http, running) = node(db, &self.clock).await;
+        self.another_node_as(db, &Setup::default()).await
+    }
+
+    /// The same with a setup of its own.
+    pub(crate) async fn another_node_as(&self, db: &Database, setup: &Setup) -> Self {
+        let (app, http, running) = node(db, &self.clock, setup).await;
         let (pa, other_pa) = (Arc::clone(&self.pa), Arc::clone(&self.other_pa));
         let (brand_login, clock) = (Arc::clone(&self.brand_login), self.clock.clone());
         let (pa_keys, backend) = (self.pa_keys.clone(), self.backend.clone());
@@ -185,16 +221,19 @@ impl World {
 }
 
 /// A node that listens, and a client to ask it with.
-async fn node(db: &Database, clock: &Clock) -> (Arc<App>, Outbound, Running) {
+async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outbound, Running) {
     let config = format!(
         "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
          admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
-         master_key = \"{}\"\n[outbound]\nallow_private = true\n",
-        db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE="
+         master_key = \"{}\"\n{}{}",
+        db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=", setup.keys, setup.sections
     );
     let config = Config::from_toml(&config).unwrap();
-    let http = Outbound::new(&config.outbound, Arc::new(SystemResolver)).unwrap();
-    let app = Arc::new(App::open(config, clock.clone(), Entropy::operating_system()).await.unwrap());
+    let asking = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
+    let http = Outbound::new(&asking, Arc::new(SystemResolver)).unwrap();
+    let (clock, resolver) = (clock.clone(), Arc::clone(&setup.resolver));
+    let app = App::open_with_resolver(config, clock, Entropy::operating_system(), resolver).await.unwrap();
+    let app = Arc::new(app);
     let running = server::start(Arc::clone(&app)).await.unwrap();
     (app, http, running)
 }
