@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use crate::agent::{Agents, MAX_IN_FLIGHT};
+use crate::agent::{AgentBounds, Agents};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::crypto::seal::{InvalidMasterKey, MasterKey};
@@ -12,7 +12,7 @@ use crate::entropy::Entropy;
 use crate::limits::Limits;
 use crate::outbound::{Outbound, OutboundError, Resolver, SystemResolver};
 use crate::secret::Secret;
-use crate::store::{Store, StoreError};
+use crate::store::{Schema, Store, StoreError};
 
 /// Everything a request needs.
 pub struct App {
@@ -57,6 +57,9 @@ pub enum StartError {
     /// The schema is older than this program.
     #[error("the database is {0} migrations behind; run `assent migrate`")]
     Behind(usize),
+    /// The schema is of a newer program.
+    #[error("the database was migrated by a newer version of this program; run that one")]
+    Ahead,
     /// The directory.
     #[error(transparent)]
     Directory(#[from] DirectoryError),
@@ -101,15 +104,21 @@ impl App {
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, StartError> {
         let master = Arc::new(master_key(&config)?);
-        let store = Store::open(config.database_url.expose()).await?;
-        match store.pending_migrations().await? {
-            0 => {}
-            behind => return Err(StartError::Behind(behind)),
+        let store = Store::open(config.database_url.expose(), &config.database).await?;
+        match store.schema().await? {
+            Schema::Current => {}
+            Schema::Behind(behind) => return Err(StartError::Behind(behind)),
+            Schema::Ahead => return Err(StartError::Ahead),
         }
         let outbound = Outbound::new(&config.outbound, resolver)?;
         let directory = Directory::new(&config, Arc::clone(&master), outbound.clone());
         directory.refresh(&store).await?;
-        let agents = Agents::new(outbound, MAX_IN_FLIGHT);
-        Ok(Self { store, directory, agents, limits: Limits::default(), clock, entropy, master, config })
+        let bounds = AgentBounds {
+            turns_in_flight: config.limits.turns_in_flight,
+            max_answer_bytes: config.outbound.agent_max_bytes,
+        };
+        let agents = Agents::new(outbound, bounds);
+        let limits = Limits::new(&config.limits, &clock);
+        Ok(Self { store, directory, agents, limits, clock, entropy, master, config })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use time::OffsetDateTime;
 
@@ -69,42 +69,74 @@ fn as_millis(duration: Duration) -> i64 {
 
 /// Where `now` comes from.
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock {
+    machine: Machine,
+    /// The latest instant shown.
+    latest: Arc<AtomicI64>,
+}
 
 #[derive(Clone, Debug)]
-enum Source {
-    System { latest: Arc<AtomicI64> },
-    Manual { now: Arc<AtomicI64> },
+enum Machine {
+    Real { started: Instant },
+    Manual(Arc<Manual>),
+}
+
+/// What a test has set.
+#[derive(Debug)]
+struct Manual {
+    now: AtomicI64,
+    ran: AtomicI64,
 }
 
 impl Clock {
     /// The machine's clock, made monotonic.
+    #[expect(clippy::disallowed_methods, reason = "this is the one door to the machine's clock")]
     pub fn system() -> Self {
-        Self(Source::System { latest: Arc::new(AtomicI64::new(i64::MIN)) })
+        Self { machine: Machine::Real { started: Instant::now() }, latest: Arc::new(AtomicI64::new(i64::MIN)) }
     }
 
     /// A clock that stands at `now` until [`Clock::advance`] moves it, for tests.
     pub fn manual(now: Timestamp) -> Self {
-        Self(Source::Manual { now: Arc::new(AtomicI64::new(now.millis())) })
+        let manual = Manual { now: AtomicI64::new(now.millis()), ran: AtomicI64::new(0) };
+        Self { machine: Machine::Manual(Arc::new(manual)), latest: Arc::new(AtomicI64::new(i64::MIN)) }
     }
 
     /// The present instant; never earlier than one this clock has shown before.
     #[expect(clippy::disallowed_methods, reason = "this is the one door to the machine's clock")]
     pub fn now(&self) -> Timestamp {
-        match &self.0 {
-            Source::System { latest } => {
-                let machine = i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000);
-                let machine = machine.unwrap_or(i64::MAX);
-                Timestamp(latest.fetch_max(machine, Ordering::AcqRel).max(machine))
+        let machine = match &self.machine {
+            Machine::Real { .. } => {
+                i64::try_from(OffsetDateTime::now_utc().unix_timestamp_nanos() / 1_000_000).unwrap_or(i64::MAX)
             }
-            Source::Manual { now } => Timestamp(now.load(Ordering::Acquire)),
+            Machine::Manual(manual) => manual.now.load(Ordering::Acquire),
+        };
+        Timestamp(self.latest.fetch_max(machine, Ordering::AcqRel).max(machine))
+    }
+
+    /// How long this clock has been running: for paces and rates, which go on while a clock that was set back stands
+    /// still.
+    pub fn uptime(&self) -> Duration {
+        match &self.machine {
+            Machine::Real { started } => started.elapsed(),
+            Machine::Manual(manual) => {
+                Duration::from_millis(u64::try_from(manual.ran.load(Ordering::Acquire)).unwrap_or(0))
+            }
         }
     }
 
     /// Moves a manual clock forward; a system clock cannot be moved and stays as it is.
     pub fn advance(&self, by: Duration) {
-        if let Source::Manual { now } = &self.0 {
-            now.fetch_add(as_millis(by), Ordering::AcqRel);
+        if let Machine::Manual(manual) = &self.machine {
+            manual.now.fetch_add(as_millis(by), Ordering::AcqRel);
+            manual.ran.fetch_add(as_millis(by), Ordering::AcqRel);
+        }
+    }
+
+    /// Sets a manual clock back, as somebody may do to a machine's: it runs on, and shows the latest instant until it has
+    /// caught up.
+    pub fn set_back(&self, by: Duration) {
+        if let Machine::Manual(manual) = &self.machine {
+            manual.now.fetch_sub(as_millis(by), Ordering::AcqRel);
         }
     }
 }
@@ -124,13 +156,25 @@ mod tests {
         assert_eq!(Timestamp::from_millis(-1).seconds(), -1);
     }
 
+    // case 87
     #[test]
     fn a_clock_that_is_set_back_does_not_run_backwards() {
         let clock = Clock::system();
         let future = Timestamp::from_millis(clock.now().millis() + 60_000);
-        if let Source::System { latest } = &clock.0 {
-            latest.store(future.millis(), Ordering::Release);
-        }
+        clock.latest.store(future.millis(), Ordering::Release);
         assert_eq!(clock.now(), future);
+    }
+
+    // case 87
+    #[test]
+    fn a_clock_that_is_set_back_stands_still_until_it_has_caught_up_and_keeps_running() {
+        let start = Timestamp::from_seconds(1_767_225_600);
+        let clock = Clock::manual(start);
+        assert_eq!(clock.now(), start);
+        clock.set_back(Duration::from_secs(60));
+        clock.advance(Duration::from_secs(60));
+        assert_eq!((clock.now(), clock.uptime()), (start, Duration::from_secs(60)));
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(clock.now(), start.plus(Duration::from_secs(1)));
     }
 }

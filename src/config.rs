@@ -2,10 +2,15 @@
 //!
 //! Refuses unknown keys and values that could not be served, each by the name of the key.
 
+mod database;
+mod http;
+mod limits;
 mod open_registration;
+mod outbound;
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,9 +18,12 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use url::Url;
 
-pub use open_registration::OpenRegistrationConfig;
-
 use crate::secret::Secret;
+pub use database::{DatabaseConfig, DatabaseUrl};
+pub use http::HttpConfig;
+pub use limits::LimitsConfig;
+pub use open_registration::OpenRegistrationConfig;
+pub use outbound::OutboundConfig;
 
 /// Everything that can be set, with its defaults.
 #[derive(Clone, Debug, Deserialize)]
@@ -67,6 +75,15 @@ pub struct Config {
     /// The bounds of [`PersonalAgents::Open`].
     #[serde(default)]
     pub open_registration: OpenRegistrationConfig,
+    /// How often and how much at once.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+    /// How long a client may take.
+    #[serde(default)]
+    pub http: HttpConfig,
+    /// How many connections the database gets.
+    #[serde(default)]
+    pub database: DatabaseConfig,
 }
 
 /// Which personal agents may call (PACT §3.1): a Provider's policy.
@@ -88,45 +105,6 @@ impl TryFrom<String> for PersonalAgents {
             "open" => Ok(Self::Open),
             _ => Err("personal_agents: expected \"registered\" or \"open\""),
         }
-    }
-}
-
-/// How this program calls others.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutboundConfig {
-    /// Lifts the rules about schemes and addresses. For development and tests only.
-    #[serde(default)]
-    pub allow_private: bool,
-    /// Hosts that may resolve to private addresses.
-    #[serde(default)]
-    pub private_hosts: Vec<String>,
-    /// A PEM file with certificate authorities that are trusted beside the system's.
-    #[serde(default)]
-    pub ca_file: Option<PathBuf>,
-}
-
-/// A database's address. Its `Debug` form leaves out the credentials.
-#[derive(Clone, Deserialize)]
-#[serde(transparent)]
-pub struct DatabaseUrl(String);
-
-impl DatabaseUrl {
-    /// Wraps `url`.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self(url.into())
-    }
-
-    /// The whole address, credentials included.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for DatabaseUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.split(':').next().unwrap_or_default())?;
-        f.write_str(":…")
     }
 }
 
@@ -188,6 +166,23 @@ pub enum InvalidConfig {
     },
 }
 
+fn is_host(host: &str) -> bool {
+    Url::parse(&format!("https://{host}/")).is_ok_and(|url| url.path() == "/" && url.query().is_none())
+}
+
+/// Refuses a number that is not in `range`, by the name of its key.
+fn within<T: PartialOrd + fmt::Display>(
+    key: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), InvalidConfig> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    let problem = format!("is {value}, expected {} to {}", range.start(), range.end());
+    Err(InvalidConfig::Value { key, problem })
+}
+
 impl Config {
     /// Reads `file`, then the variables of the environment that begin with `ASSENT_`.
     ///
@@ -235,25 +230,19 @@ impl Config {
         if !["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| database.starts_with(scheme)) {
             return refuse("database_url", "expected sqlite://… or postgres://…".to_owned());
         }
-        let is_host = |host: &String| {
-            Url::parse(&format!("https://{host}/")).is_ok_and(|url| url.path() == "/" && url.query().is_none())
-        };
         if let Some(wrong) = self.admin_hosts.iter().find(|host| !is_host(host) || host.contains('/')) {
             return refuse(
                 "admin_hosts",
                 format!("{wrong} is not a host, such as ops.example.com or ops.example.com:8443"),
             );
         }
-        if let Some(wrong) = self.outbound.private_hosts.iter().find(|host| !is_host(host) || host.contains([':', '/']))
-        {
-            return refuse("outbound.private_hosts", format!("{wrong} is not a host name"));
-        }
-        if self.conversation_idle_days == 0 {
-            return refuse("conversation_idle_days", "is 0, expected at least 1".to_owned());
-        }
-        if let Some((key, problem)) = self.open_registration.problem() {
-            return refuse(key, problem);
-        }
+        within("conversation_idle_days", self.conversation_idle_days, 1..=36_500)?;
+        within("shutdown_seconds", self.shutdown_seconds, 0..=3600_u64)?;
+        self.outbound.check()?;
+        self.limits.check()?;
+        self.http.check()?;
+        self.database.check()?;
+        self.open_registration.check()?;
         Ok(self)
     }
 
@@ -339,6 +328,39 @@ mod tests {
             let refused = read(wrong).unwrap_err().to_string();
             assert!(refused.contains(wrong.split(' ').next().unwrap()), "{refused}");
         }
+    }
+
+    #[test]
+    fn every_bound_is_in_the_example_with_its_default() {
+        let example = include_str!("../assent.example.toml");
+        let defaults = Config::from_toml(REQUIRED).unwrap();
+        for section in [
+            format!("{:?}", defaults.limits),
+            format!("{:?}", defaults.http),
+            format!("{:?}", defaults.database),
+            format!("{:?}", defaults.outbound),
+        ] {
+            let fields = section.split_once(" { ").unwrap().1.trim_end_matches(" }").split(", ");
+            for (key, value) in fields.map(|field| field.split_once(": ").unwrap()) {
+                assert!(example.contains(&format!("\n{key} = {value}")) || value == "None", "{key} = {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_that_cannot_work_is_refused_by_its_key() {
+        let documented: toml::Table = toml::from_str(include_str!("../assent.example.toml")).unwrap();
+        for section in ["limits", "http", "database", "outbound"] {
+            for (key, _) in documented[section].as_table().unwrap().iter().filter(|(_, value)| value.is_integer()) {
+                for wrong in ["0", "-1", "4294967296", "99999999999999999999", "\"many\""] {
+                    let problem = refused(&format!("[{section}]\n{key} = {wrong}"));
+                    // A number that the file's own syntax cannot hold is told by its line.
+                    assert!(problem.contains(key) || wrong.len() > 19, "{section}.{key} = {wrong}: {problem}");
+                }
+            }
+        }
+        assert!(refused("conversation_idle_days = 0").contains("conversation_idle_days"));
+        assert!(refused("shutdown_seconds = 3601").contains("shutdown_seconds"));
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! Both listeners: bound, answering, and stopped so that what was begun is finished.
 //!
-//! Headers that do not arrive within eight seconds end their connection, in time for everyone who expects ten.
+mod listener;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
+use actix_web::App as Service;
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
-use actix_web::{App as Service, HttpServer};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing_actix_web::TracingLogger;
@@ -20,13 +19,6 @@ use crate::flow::background;
 use crate::web::request::{self, RootSpan};
 use crate::web::routes;
 use crate::web::site::Hosts;
-
-/// How long the headers of a connection's first request may take.
-const HEADERS_WITHIN: Duration = Duration::from_secs(8);
-/// How long a connection may be idle between requests: longer than the minute after which load balancers drop theirs.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
-/// How long the other side may take to close its half once an answer ended the connection.
-const DISCONNECT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The listeners at work.
 pub struct Running {
@@ -68,10 +60,6 @@ impl Running {
 /// # Errors
 /// An address that cannot be bound, named by its key in the configuration.
 pub async fn start(app: Arc<App>) -> io::Result<Running> {
-    start_within(app, HEADERS_WITHIN)
-}
-
-fn start_within(app: Arc<App>, headers_within: Duration) -> io::Result<Running> {
     if app.config.outbound.allow_private {
         tracing::warn!(
             "outbound.allow_private is on: http: and private addresses are called without a check. \
@@ -81,16 +69,18 @@ fn start_within(app: Arc<App>, headers_within: Duration) -> io::Result<Running> 
     let hosts = Arc::new(Hosts::new(&app.config));
     let config = &app.config;
     let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get());
+    let (public, public_address) = listener::bind("listen", config.listen)?;
+    let (admin, admin_address) = listener::bind("admin_listen", config.admin_listen)?;
 
     let data = Data::from(Arc::clone(&app));
-    let public_hosts = Arc::clone(&hosts);
-    let public = HttpServer::new(move || {
+    let (public_hosts, port) = (Arc::clone(&hosts), public_address.port());
+    let public = listener::serve(public, workers, config, move || {
         let (hosts, data) = (Arc::clone(&public_hosts), data.clone());
         let admit = {
             let data = data.clone();
             move |request, next| {
                 let (hosts, directory) = (Arc::clone(&hosts), data.directory.current());
-                async move { request::public(request, next, &hosts, &directory).await }
+                async move { request::public(request, next, &hosts, port, &directory).await }
             }
         };
         Service::new()
@@ -98,11 +88,10 @@ fn start_within(app: Arc<App>, headers_within: Duration) -> io::Result<Running> 
             .configure(routes::configure_public)
             .wrap(from_fn(admit))
             .wrap(TracingLogger::<RootSpan>::new())
-    })
-    .workers(workers);
+    })?;
 
     let data = Data::from(Arc::clone(&app));
-    let admin = HttpServer::new(move || {
+    let admin = listener::serve(admin, 1, config, move || {
         let hosts = Arc::clone(&hosts);
         let admit = move |request, next| {
             let hosts = Arc::clone(&hosts);
@@ -113,25 +102,7 @@ fn start_within(app: Arc<App>, headers_within: Duration) -> io::Result<Running> 
             .configure(routes::configure_administrators)
             .wrap(from_fn(admit))
             .wrap(TracingLogger::<RootSpan>::new())
-    })
-    .workers(1);
-
-    macro_rules! serve {
-        ($server:ident, $key:literal, $address:expr) => {{
-            let server = $server
-                .client_request_timeout(headers_within)
-                .client_disconnect_timeout(DISCONNECT_WITHIN)
-                .keep_alive(KEEP_ALIVE)
-                .shutdown_timeout(config.shutdown_seconds)
-                .disable_signals()
-                .bind($address)
-                .map_err(|error| io::Error::new(error.kind(), format!("{}: {}: {error}", $key, $address)))?;
-            let bound = server.addrs().first().copied().unwrap_or($address);
-            (server.run(), bound)
-        }};
-    }
-    let (public, public_address) = serve!(public, "listen", config.listen);
-    let (admin, admin_address) = serve!(admin, "admin_listen", config.admin_listen);
+    })?;
 
     let handles = [public.handle(), admin.handle()];
     let spawn = |server: Server| tokio::spawn(server);

@@ -1,28 +1,30 @@
 //! A backend that is called over HTTP.
 //!
-//! Refuses every answer but a 200 of `application/json` with at most 256 KiB, and follows no redirect: a turn carries
+//! Refuses every answer but a 200 of `application/json` within the configured bound, and follows no redirect: a turn carries
 //! what the User said, and goes nowhere but to the address the Brand gave.
 
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::{AgentCall, AgentError};
+use super::{AgentBounds, AgentCall, AgentError};
 use crate::domain::brand::HttpAgent;
 use crate::outbound::{Outbound, OutboundError, Request, Response};
 use crate::protocol::agent::TurnAnswer;
 
-const MAX_ANSWER_BYTES: usize = 256 * 1024;
+/// What a backend may ask callers to wait, in seconds: more than a caller will.
 const MAX_RETRY_AFTER_SECONDS: u32 = 600;
 
 pub(super) struct HttpBackend {
     outbound: Outbound,
     in_flight: Semaphore,
+    max_answer_bytes: usize,
 }
 
 impl HttpBackend {
-    pub(super) fn new(outbound: Outbound, max_in_flight: usize) -> Self {
-        Self { outbound, in_flight: Semaphore::new(max_in_flight) }
+    pub(super) fn new(outbound: Outbound, bounds: AgentBounds) -> Self {
+        let AgentBounds { turns_in_flight, max_answer_bytes } = bounds;
+        Self { outbound, in_flight: Semaphore::new(turns_in_flight), max_answer_bytes }
     }
 
     /// Runs one turn. One that would have to wait for others is refused at once: who waits here holds a request open
@@ -35,8 +37,8 @@ impl HttpBackend {
             .header("accept", "application/json")
             .header("authorization", &format!("Bearer {}", call.turn_token.expose()))
             .header("idempotency-key", &call.idempotency_key);
-        request.timeout = Duration::from_secs(agent.timeout_seconds.into());
-        request.max_bytes = MAX_ANSWER_BYTES;
+        request.timeout = Some(Duration::from_secs(agent.timeout_seconds.into()));
+        request.max_bytes = Some(self.max_answer_bytes);
         let response = self.outbound.exchange(request).await.map_err(|error| unanswered(&error))?;
         read(&response)
     }
@@ -49,7 +51,7 @@ fn unanswered(error: &OutboundError) -> AgentError {
             AgentError::Failed(reason)
         }
         OutboundError::NotPublic { .. } => AgentError::Failed("has no public address"),
-        OutboundError::TooLarge { .. } => AgentError::Failed("the answer is larger than 256 KiB"),
+        OutboundError::TooLarge { .. } => AgentError::Failed("the answer is too large"),
         OutboundError::Status { .. } => AgentError::Failed("the status is not 200"),
     }
 }
@@ -90,9 +92,12 @@ mod tests {
     use crate::protocol::json;
     use crate::secret::Secret;
 
-    fn agents(max_in_flight: usize) -> Agents {
+    const MAX_ANSWER_BYTES: usize = 256 * 1024;
+
+    fn agents(turns_in_flight: usize) -> Agents {
         let config = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
-        Agents::new(Outbound::new(&config, Arc::new(SystemResolver)).unwrap(), max_in_flight)
+        let bounds = AgentBounds { turns_in_flight, max_answer_bytes: MAX_ANSWER_BYTES };
+        Agents::new(Outbound::new(&config, Arc::new(SystemResolver)).unwrap(), bounds)
     }
 
     fn call() -> AgentCall {

@@ -17,8 +17,14 @@ use crate::protocol::agent::{Turn, TurnAnswer};
 use crate::secret::Secret;
 use http::HttpBackend;
 
-/// How many turns one backend may have in flight, unless configured otherwise.
-pub const MAX_IN_FLIGHT: usize = 64;
+/// What one backend gets at most.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentBounds {
+    /// Turns at a time.
+    pub turns_in_flight: usize,
+    /// Bytes of an answer.
+    pub max_answer_bytes: usize,
+}
 
 /// How many backends keep their connections. Above it, those without a turn in flight are let go.
 const MAX_BACKENDS: usize = 1024;
@@ -56,14 +62,14 @@ pub struct AgentCall {
 /// The backends, each made when it is first called and kept with its connections.
 pub struct Agents {
     outbound: Outbound,
-    max_in_flight: usize,
+    bounds: AgentBounds,
     backends: Mutex<HashMap<Url, Arc<HttpBackend>>>,
 }
 
 impl Agents {
-    /// Backends that are called by the rules of `outbound`, each with at most `max_in_flight` turns at a time.
-    pub fn new(outbound: Outbound, max_in_flight: usize) -> Self {
-        Self { outbound, max_in_flight, backends: Mutex::default() }
+    /// Backends that are called by the rules of `outbound`, each within `bounds`.
+    pub fn new(outbound: Outbound, bounds: AgentBounds) -> Self {
+        Self { outbound, bounds, backends: Mutex::default() }
     }
 
     /// Runs one turn at `agent`.
@@ -88,7 +94,7 @@ impl Agents {
         if backends.len() >= MAX_BACKENDS {
             backends.retain(|_, backend| Arc::strong_count(backend) > 1);
         }
-        let made = Arc::new(HttpBackend::new(outbound, self.max_in_flight));
+        let made = Arc::new(HttpBackend::new(outbound, self.bounds));
         backends.insert(url.clone(), Arc::clone(&made));
         Ok(made)
     }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::{InvalidConfig, within};
+
 /// The section `[open_registration]`. Each node counts for itself, but for `max_personal_agents`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -34,18 +36,9 @@ impl OpenRegistrationConfig {
         Duration::from_secs(u64::from(self.remembered_seconds))
     }
 
-    /// The key that cannot be served, and why.
-    pub(super) fn problem(&self) -> Option<(&'static str, String)> {
-        let (cap, rate, memory) = (self.max_personal_agents, self.lookups_per_second, self.remembered_seconds);
-        if cap > 1_000_000 {
-            return Some(("open_registration.max_personal_agents", format!("is {cap}, expected at most 1000000")));
-        }
-        if !(1..=20).contains(&rate) {
-            return Some(("open_registration.lookups_per_second", format!("is {rate}, expected 1 to 20")));
-        }
-        if !(10..=3600).contains(&memory) {
-            return Some(("open_registration.remembered_seconds", format!("is {memory}, expected 10 to 3600")));
-        }
-        None
+    pub(super) fn check(&self) -> Result<(), InvalidConfig> {
+        within("open_registration.max_personal_agents", self.max_personal_agents, 0..=1_000_000)?;
+        within("open_registration.lookups_per_second", self.lookups_per_second, 1..=20)?;
+        within("open_registration.remembered_seconds", self.remembered_seconds, 10..=3600)
     }
 }

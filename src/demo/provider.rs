@@ -24,7 +24,8 @@ impl Provider {
     /// # Errors
     /// [`DemoError`] says what was refused.
     pub(super) async fn start(config: Config, apply: &str, clock: Clock, entropy: Entropy) -> Result<Self, DemoError> {
-        let store = Store::open(config.database_url.expose()).await.map_err(crate::app::StartError::from)?;
+        let store =
+            Store::open(config.database_url.expose(), &config.database).await.map_err(crate::app::StartError::from)?;
         let migrated = store.migrate().await;
         store.close().await;
         migrated.map_err(crate::app::StartError::from)?;

@@ -15,8 +15,6 @@ pub const LIFE: Duration = Duration::from_secs(600);
 pub const INTERVAL_SECONDS: u32 = 5;
 /// How long after its expiry an approved code can still be redeemed: the User decided in time, the poll comes late.
 pub const REDEEM_GRACE: Duration = Duration::from_secs(60);
-/// Live codes of one `(personal agent, sub, Brand)`.
-pub const LIVE_CODES: i64 = 20;
 /// A pending step-up code with so much life left is handed out again for the same scopes.
 pub const STEP_UP_REUSE: Duration = Duration::from_secs(120);
 

@@ -59,7 +59,7 @@ pub async fn poll_token(
             Poll::Denied => return Ok(Polled::AccessDenied),
             Poll::Expired => return Ok(Polled::ExpiredToken),
             Poll::Pending => {
-                return Ok(match app.limits.polls.poll(device.id, device.expires_at, now) {
+                return Ok(match app.limits.polls.poll(device.id, device.expires_at.since(now)) {
                     Pace::InTime => Polled::AuthorizationPending,
                     Pace::TooSoon { interval_seconds } => Polled::SlowDown { interval: interval_seconds },
                 });

@@ -1,6 +1,5 @@
 //! The Brand's login comes back (PACT §5.3): a single-use assertion opens the consent page.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use serde_json::json;
@@ -19,7 +18,7 @@ use crate::domain::device::{DeviceAuthorization, Origin};
 use crate::domain::grant::Grant;
 use crate::domain::id::Issuer;
 use crate::domain::scope::ScopeSet;
-use crate::limits::Guesser;
+use crate::limits::{ClientAddress, Guesser, Spent};
 use crate::secret::Secret;
 use crate::store::{BrowserSession, Opens, SignIn, SignedIn};
 
@@ -35,7 +34,7 @@ pub struct PostedAssertion<'a> {
     /// The JWT.
     pub assertion: &'a str,
     /// From where.
-    pub address: IpAddr,
+    pub address: ClientAddress,
     /// What the browser says of languages.
     pub accept_language: Option<&'a str>,
     /// During which request.
@@ -81,15 +80,15 @@ pub enum SignInOutcome {
 pub async fn sign_in(app: &App, hosted: &HostedBrand, posted: &PostedAssertion<'_>) -> Result<SignInOutcome, Fault> {
     let Some((delegation, offer)) = hosted.delegation() else { return Ok(SignInOutcome::NotVerified) };
     let now = app.clock.now();
-    let address = Guesser::address(posted.address);
-    if let Some(retry_after) = app.limits.guesses.wait(&address, now) {
+    let address = Guesser::Address(posted.address);
+    if let Err(Spent { retry_after }) = app.limits.guesses.left(&address) {
         return Ok(SignInOutcome::TooManyTries { retry_after });
     }
     let Some(assertion) = verified(app, hosted, delegation, offer, posted.assertion, now).await else {
         return Ok(SignInOutcome::NotVerified);
     };
     let user = Guesser::User(hosted.brand.id.clone(), assertion.sub.clone());
-    if let Some(retry_after) = app.limits.guesses.wait(&user, now) {
+    if let Err(Spent { retry_after }) = app.limits.guesses.left(&user) {
         return Ok(SignInOutcome::TooManyTries { retry_after });
     }
     let opening = Opening { app, hosted, delegation, posted, assertion: &assertion };
@@ -97,8 +96,8 @@ pub async fn sign_in(app: &App, hosted: &HostedBrand, posted: &PostedAssertion<'
         match opening.attempt().await? {
             Attempt::Answer(outcome) => return Ok(outcome),
             Attempt::WrongCode => {
-                app.limits.guesses.wrong(address, now);
-                app.limits.guesses.wrong(user, now);
+                app.limits.guesses.wrong(address);
+                app.limits.guesses.wrong(user);
                 return Ok(SignInOutcome::CodeNotUsable);
             }
             Attempt::Again => {}

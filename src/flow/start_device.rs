@@ -76,6 +76,7 @@ pub async fn start_device(
         };
         let new = NewDeviceAuthorization {
             device: &device,
+            most_live: app.config.limits.live_codes,
             device_code: Some(codes::digest(device_code.expose())),
             user_code: codes::user_code_mac(&app.master, &hosted.brand.id, &user_code)?,
         };

@@ -77,7 +77,8 @@ pub(super) async fn link(
             state: DeviceState::Pending,
         };
         let user_code = codes::user_code_mac(&app.master, &hosted.brand.id, &code)?;
-        let new = NewDeviceAuthorization { device: &device, device_code, user_code };
+        let most_live = app.config.limits.live_codes;
+        let new = NewDeviceAuthorization { device: &device, device_code, user_code, most_live };
         match app.store.create_device_authorization(&new).await? {
             Created::Created => {
                 let url = url(app, hosted, delegation, authority, &code, now).await?;

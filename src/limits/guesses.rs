@@ -1,119 +1,174 @@
 //! Wrong user codes (RFC 8628 §5.1): counted against the client address and the Brand user, in a sliding window.
 
-use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use super::recent::Recent;
+use super::{ClientAddress, Spent};
+use crate::clock::Clock;
+use crate::config::LimitsConfig;
 use crate::domain::id::{BrandId, BrandUser};
-
-const WINDOW: Duration = Duration::from_secs(600);
-const PER_ADDRESS: usize = 10;
-const PER_USER: usize = 5;
 
 /// Whom a wrong code counts against.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Guesser {
-    /// A client address; an IPv6 address stands for its /64.
-    Address(IpAddr),
+    /// A client address.
+    Address(ClientAddress),
     /// A Brand's user.
     User(BrandId, BrandUser),
 }
 
-impl Guesser {
-    /// The guesser at `address`.
-    pub fn address(address: IpAddr) -> Self {
-        Self::Address(match address {
-            IpAddr::V4(_) => address,
-            IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-                Some(v4) => IpAddr::V4(v4),
-                None => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
-            },
-        })
-    }
-
-    const fn most(&self) -> usize {
-        match self {
-            Self::Address(_) => PER_ADDRESS,
-            Self::User(..) => PER_USER,
-        }
-    }
+/// The wrong codes of the last minutes, by when the clock had run for how long.
+///
+/// Only an assertion that holds can bring a wrong code, so pushing somebody out of this memory takes as many signed-in Users
+/// as it has room for.
+#[derive(Debug)]
+pub struct GuessBudget {
+    per_address: usize,
+    per_user: usize,
+    window: Duration,
+    clock: Clock,
+    wrong: Mutex<Recent<Guesser, VecDeque<Duration>>>,
 }
 
-/// The wrong codes of the last ten minutes.
-#[derive(Debug, Default)]
-pub struct GuessBudget(Mutex<HashMap<Guesser, VecDeque<Timestamp>>>);
-
 impl GuessBudget {
-    /// How long `guesser` must wait before the next try, if at all.
-    pub fn wait(&self, guesser: &Guesser, now: Timestamp) -> Option<Duration> {
-        let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = wrong.get_mut(guesser)?;
-        forget(times, now);
-        let first = times.front().copied()?;
-        (times.len() >= guesser.most()).then(|| first.plus(WINDOW).since(now))
+    /// Budgets of so many wrong codes as `config` says.
+    pub fn new(config: &LimitsConfig, clock: Clock) -> Self {
+        Self {
+            per_address: config.wrong_codes_per_address,
+            per_user: config.wrong_codes_per_user,
+            window: config.wrong_codes_window(),
+            clock,
+            wrong: Mutex::new(Recent::new(config.remembered)),
+        }
+    }
+
+    /// Whether `guesser` may try.
+    ///
+    /// # Errors
+    /// [`Spent`].
+    pub fn left(&self, guesser: &Guesser) -> Result<(), Spent> {
+        let now = self.clock.uptime();
+        let wrong = self.lock();
+        let Some(times) = wrong.peek(guesser) else { return Ok(()) };
+        let mut counted = times.iter().filter(|at| now < **at + self.window);
+        let Some(first) = counted.next() else { return Ok(()) };
+        if 1 + counted.count() < self.most(guesser) {
+            return Ok(());
+        }
+        Err(Spent { retry_after: (*first + self.window).saturating_sub(now) })
     }
 
     /// Takes note of a wrong code.
-    pub fn wrong(&self, guesser: Guesser, now: Timestamp) {
-        let mut wrong = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if wrong.len() > 10_000 {
-            wrong.retain(|_, times| {
-                forget(times, now);
-                !times.is_empty()
-            });
-        }
-        let most = guesser.most();
-        let times = wrong.entry(guesser).or_default();
-        forget(times, now);
+    pub fn wrong(&self, guesser: Guesser) {
+        let now = self.clock.uptime();
+        let most = self.most(&guesser);
+        let mut wrong = self.lock();
+        let times = wrong.entry(guesser, VecDeque::new);
+        forget(times, self.window, now);
         if times.len() < most {
             times.push_back(now);
         }
     }
+
+    /// Forgets whose wrong codes count no longer.
+    pub fn sweep(&self) {
+        let now = self.clock.uptime();
+        self.lock().retain(|times| {
+            forget(times, self.window, now);
+            !times.is_empty()
+        });
+    }
+
+    const fn most(&self, guesser: &Guesser) -> usize {
+        match guesser {
+            Guesser::Address(_) => self.per_address,
+            Guesser::User(..) => self.per_user,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent<Guesser, VecDeque<Duration>>> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn forget(times: &mut VecDeque<Timestamp>, now: Timestamp) {
-    while times.front().is_some_and(|first| now >= first.plus(WINDOW)) {
+fn forget(times: &mut VecDeque<Duration>, window: Duration, now: Duration) {
+    while times.front().is_some_and(|first| now >= *first + window) {
         times.pop_front();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::clock::Timestamp;
 
-    const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
+    const WINDOW: Duration = Duration::from_secs(600);
 
-    #[test]
-    fn the_eleventh_guess_from_an_address_waits_until_the_first_is_ten_minutes_old() {
-        let budget = GuessBudget::default();
-        let guesser = Guesser::address("192.0.2.1".parse().unwrap());
-        for n in 0..10 {
-            assert_eq!(budget.wait(&guesser, NOW), None, "guess {n}");
-            budget.wrong(guesser.clone(), NOW);
-        }
-        assert_eq!(budget.wait(&guesser, NOW.plus(Duration::from_secs(10))), Some(Duration::from_secs(590)));
-        assert_eq!(budget.wait(&guesser, NOW.plus(WINDOW)), None);
+    fn budget() -> (GuessBudget, Clock) {
+        let clock = Clock::manual(Timestamp::from_seconds(1_767_225_600));
+        let config = LimitsConfig { remembered: 1000, ..LimitsConfig::default() };
+        (GuessBudget::new(&config, clock.clone()), clock)
+    }
+
+    fn at(address: &str) -> Guesser {
+        Guesser::Address(address.parse::<IpAddr>().unwrap().into())
+    }
+
+    fn jane() -> Guesser {
+        Guesser::User(crate::domain::samples::brand().id, BrandUser::parse("jane").unwrap())
     }
 
     #[test]
-    fn an_ipv6_network_is_one_guesser_and_a_mapped_address_is_its_ipv4_one() {
-        let address = |text: &str| Guesser::address(text.parse().unwrap());
-        assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:1:2:3"));
-        assert_ne!(address("2001:db8::1"), address("2001:db8:0:1::1"));
-        assert_eq!(address("::ffff:192.0.2.1"), address("192.0.2.1"));
+    fn the_eleventh_guess_from_an_address_waits_until_the_first_is_ten_minutes_old() {
+        let (budget, clock) = budget();
+        let guesser = at("192.0.2.1");
+        for n in 0..10 {
+            assert_eq!(budget.left(&guesser), Ok(()), "guess {n}");
+            budget.wrong(guesser.clone());
+        }
+        clock.advance(Duration::from_secs(10));
+        let spent = budget.left(&guesser).unwrap_err();
+        assert_eq!(spent.retry_after, Duration::from_secs(590));
+        clock.advance(spent.retry_after);
+        assert_eq!(budget.left(&guesser), Ok(()));
     }
 
     #[test]
     fn a_brand_user_has_five_guesses() {
-        let budget = GuessBudget::default();
-        let brand = crate::domain::samples::brand().id;
-        let guesser = Guesser::User(brand, BrandUser::parse("jane").unwrap());
+        let (budget, _) = budget();
         for _ in 0..5 {
-            assert_eq!(budget.wait(&guesser, NOW), None);
-            budget.wrong(guesser.clone(), NOW);
+            assert_eq!(budget.left(&jane()), Ok(()));
+            budget.wrong(jane());
         }
-        assert!(budget.wait(&guesser, NOW).is_some());
+        assert!(budget.left(&jane()).is_err());
+    }
+
+    #[test]
+    fn memory_is_bounded_and_leaves_with_the_window() {
+        let (budget, clock) = budget();
+        for n in 0..10_000_u32 {
+            budget.wrong(Guesser::Address(IpAddr::from(n.to_be_bytes()).into()));
+            assert!(budget.lock().len() <= 1000);
+        }
+        clock.advance(Duration::from_secs(1));
+        budget.wrong(jane());
+        clock.advance(WINDOW - Duration::from_secs(1));
+        budget.sweep();
+        assert_eq!(budget.lock().len(), 1);
+    }
+
+    // case 87: wrong codes
+    #[test]
+    fn a_clock_that_is_set_back_locks_nobody_out_for_longer() {
+        let (budget, clock) = budget();
+        (0..5).for_each(|_| budget.wrong(jane()));
+        clock.set_back(Duration::from_secs(60));
+        assert_eq!(budget.left(&jane()), Err(Spent { retry_after: WINDOW }));
+        clock.advance(WINDOW);
+        assert_eq!(budget.left(&jane()), Ok(()));
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Only pending codes are paced, in memory: polling a pending code writes nothing to the database.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::Timestamp;
+use super::recent::Recent;
+use crate::clock::Clock;
 use crate::domain::device::INTERVAL_SECONDS;
 use crate::domain::id::DeviceAuthorizationId;
 
@@ -30,33 +30,40 @@ pub enum Pace {
 }
 
 /// The pace of every code that is being polled here.
-#[derive(Debug, Default)]
-pub struct PollPacing(Mutex<Codes>);
-
-#[derive(Debug, Default)]
-struct Codes {
-    paces: HashMap<DeviceAuthorizationId, CodePace>,
-    swept_at: Option<Timestamp>,
+#[derive(Debug)]
+pub struct PollPacing {
+    clock: Clock,
+    codes: Mutex<Recent<DeviceAuthorizationId, CodePace>>,
 }
 
+/// In terms of how long the clock has run: a clock that is set back makes no poll come too soon.
 #[derive(Debug)]
 struct CodePace {
     interval_seconds: u32,
-    polled_at: Timestamp,
-    expires_at: Timestamp,
+    polled_at: Duration,
+    ends_at: Duration,
 }
 
 impl PollPacing {
-    /// Takes note of a poll at `now` for a pending code that lives until `expires_at`. The first is never too soon.
-    pub fn poll(&self, code: DeviceAuthorizationId, expires_at: Timestamp, now: Timestamp) -> Pace {
-        let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.forget_expired(now);
-        let Some(pace) = codes.paces.get_mut(&code) else {
-            codes.paces.insert(code, CodePace { interval_seconds: INTERVAL_SECONDS, polled_at: now, expires_at });
+    /// Nothing was polled yet; at most `remembered` codes are kept.
+    pub fn new(remembered: usize, clock: Clock) -> Self {
+        Self { clock, codes: Mutex::new(Recent::new(remembered)) }
+    }
+
+    /// Takes note of a poll for a pending code that has so much `life` left. The first is never too soon.
+    pub fn poll(&self, code: DeviceAuthorizationId, life: Duration) -> Pace {
+        let now = self.clock.uptime();
+        let mut codes = self.lock();
+        let mut is_first = false;
+        let pace = codes.entry(code, || {
+            is_first = true;
+            CodePace { interval_seconds: INTERVAL_SECONDS, polled_at: now, ends_at: now + life }
+        });
+        if is_first {
             return Pace::InTime;
-        };
+        }
         let interval = Duration::from_secs(u64::from(pace.interval_seconds));
-        let too_soon = now.since(pace.polled_at) + TOLERANCE < interval;
+        let too_soon = now.saturating_sub(pace.polled_at) + TOLERANCE < interval;
         pace.polled_at = now;
         if !too_soon {
             return Pace::InTime;
@@ -64,65 +71,86 @@ impl PollPacing {
         pace.interval_seconds = (pace.interval_seconds + STEP_SECONDS).min(LONGEST_SECONDS);
         Pace::TooSoon { interval_seconds: pace.interval_seconds }
     }
-}
 
-impl Codes {
-    fn forget_expired(&mut self, now: Timestamp) {
-        if self.swept_at.is_none_or(|at| now.since(at) > Duration::from_secs(30)) {
-            self.paces.retain(|_, pace| now < pace.expires_at);
-            self.swept_at = Some(now);
-        }
+    /// Forgets the codes that have expired.
+    pub fn sweep(&self) {
+        let now = self.clock.uptime();
+        self.lock().retain(|pace| now < pace.ends_at);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recent<DeviceAuthorizationId, CodePace>> {
+        self.codes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Timestamp;
+    use crate::entropy::Entropy;
 
-    const START: Timestamp = Timestamp::from_seconds(1_767_225_600);
+    const LIFE: Duration = Duration::from_secs(600);
 
     fn code() -> DeviceAuthorizationId {
         DeviceAuthorizationId::parse("f0c12e6b-231e-4d92-a610-2518a0f27d20").unwrap()
     }
 
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(START.millis() + millis)
+    fn pacing() -> (PollPacing, Clock) {
+        let clock = Clock::manual(Timestamp::from_seconds(1_767_225_600));
+        (PollPacing::new(1000, clock.clone()), clock)
     }
 
-    fn poll(pacing: &PollPacing, millis: i64) -> Pace {
-        pacing.poll(code(), at(600_000), at(millis))
+    /// Polls after so many more milliseconds.
+    fn poll((pacing, clock): &(PollPacing, Clock), millis: u64) -> Pace {
+        clock.advance(Duration::from_millis(millis));
+        pacing.poll(code(), LIFE)
     }
 
+    // case 25: the pace
     #[test]
     fn polling_at_exactly_the_interval_is_never_too_soon() {
-        let pacing = PollPacing::default();
-        assert!((0..45).all(|n| poll(&pacing, n * 5000) == Pace::InTime));
+        let pacing = pacing();
+        assert!((0..45).all(|_| poll(&pacing, 5000) == Pace::InTime));
     }
 
     #[test]
     fn half_a_second_is_tolerated_and_no_more() {
-        let pacing = PollPacing::default();
+        let pacing = pacing();
         assert_eq!(poll(&pacing, 0), Pace::InTime);
         assert_eq!(poll(&pacing, 4_500), Pace::InTime);
-        assert_eq!(poll(&pacing, 8_999), Pace::TooSoon { interval_seconds: 10 });
+        assert_eq!(poll(&pacing, 4_499), Pace::TooSoon { interval_seconds: 10 });
     }
 
     #[test]
     fn each_poll_that_is_too_soon_adds_five_seconds_up_to_a_minute() {
-        let pacing = PollPacing::default();
+        let pacing = pacing();
         poll(&pacing, 0);
-        let grown: Vec<Pace> = (1..=13).map(|n| poll(&pacing, n)).collect();
+        let grown: Vec<Pace> = (0..13).map(|_| poll(&pacing, 1)).collect();
         assert_eq!(grown.first(), Some(&Pace::TooSoon { interval_seconds: 10 }));
         assert_eq!(grown.last(), Some(&Pace::TooSoon { interval_seconds: 60 }));
         assert_eq!(poll(&pacing, 59_600), Pace::InTime);
     }
 
     #[test]
-    fn expired_codes_are_forgotten() {
-        let pacing = PollPacing::default();
+    fn expired_codes_are_forgotten_and_so_are_those_of_long_ago_when_there_are_too_many() {
+        let (pacing, clock) = pacing();
+        pacing.poll(code(), LIFE);
+        clock.advance(LIFE);
+        pacing.sweep();
+        assert_eq!(pacing.lock().len(), 0);
+        let entropy = Entropy::seeded(1);
+        for _ in 0..10_000 {
+            pacing.poll(DeviceAuthorizationId::from_uuid(entropy.uuid()), LIFE);
+            assert!(pacing.lock().len() <= 1000);
+        }
+    }
+
+    // case 87: the pace
+    #[test]
+    fn a_clock_that_is_set_back_makes_no_poll_come_too_soon() {
+        let pacing = pacing();
         poll(&pacing, 0);
-        let other = DeviceAuthorizationId::parse("f0c12e6b-231e-4d92-a610-2518a0f27d21").unwrap();
-        pacing.poll(other, at(1_300_000), at(700_000));
-        assert_eq!(pacing.0.lock().unwrap().paces.len(), 1);
+        pacing.1.set_back(Duration::from_secs(60));
+        assert!((0..20).all(|_| poll(&pacing, 5000) == Pace::InTime));
     }
 }

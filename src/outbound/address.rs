@@ -181,7 +181,7 @@ mod tests {
 
     fn policy(private_hosts: &[&str]) -> Policy {
         let private_hosts = private_hosts.iter().map(|&host| host.to_owned()).collect();
-        Policy::new(&OutboundConfig { allow_private: false, private_hosts, ca_file: None })
+        Policy::new(&OutboundConfig { private_hosts, ..OutboundConfig::default() })
     }
 
     fn refused(policy: &Policy, text: &str) -> bool {

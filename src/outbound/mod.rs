@@ -27,12 +27,6 @@ use crate::config::OutboundConfig;
 use address::Policy;
 use resolver::{Guard, NoneAllowed, NotResolved};
 
-/// How long an exchange may take, unless its request says otherwise.
-pub const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How many bytes a body may have, unless its request says otherwise.
-pub const MAX_BYTES: usize = 64 * 1024;
-
 /// A connection that is not established after so long is given up, whatever time the exchange has: the attempt outlives
 /// an exchange that was cut off.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -98,16 +92,16 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// `None` sends no body.
     pub body: Option<Vec<u8>>,
-    /// For the whole exchange, from resolving the name to the last byte of the body.
-    pub timeout: Duration,
-    /// The bound of the answer's body.
-    pub max_bytes: usize,
+    /// For the whole exchange, from resolving the name to the last byte of the body; `None` for the configured one.
+    pub timeout: Option<Duration>,
+    /// The bound of the answer's body; `None` for the configured one.
+    pub max_bytes: Option<usize>,
 }
 
 impl Request {
-    /// A request without headers and body, under [`TIMEOUT`] and [`MAX_BYTES`].
+    /// A request without headers and body, under the configured bounds.
     pub const fn new(method: Method, url: Url) -> Self {
-        Self { method, url, headers: Vec::new(), body: None, timeout: TIMEOUT, max_bytes: MAX_BYTES }
+        Self { method, url, headers: Vec::new(), body: None, timeout: None, max_bytes: None }
     }
 
     /// A GET.
@@ -169,6 +163,8 @@ pub struct Outbound {
     guard: Guard,
     /// Shared, since reading the system's authorities takes a tenth of a second and a megabyte.
     tls: TlsConnector,
+    timeout: Duration,
+    max_bytes: usize,
 }
 
 impl Outbound {
@@ -179,7 +175,8 @@ impl Outbound {
     pub fn new(config: &OutboundConfig, resolver: Arc<dyn Resolver>) -> Result<Self, OutboundError> {
         let tls = tls(config.ca_file.as_deref())?;
         let guard = Guard { resolver, policy: Arc::new(Policy::new(config)) };
-        Ok(Self { client: client(&guard, &tls)?, guard, tls })
+        let client = client(&guard, &tls)?;
+        Ok(Self { client, guard, tls, timeout: config.timeout(), max_bytes: config.max_bytes })
     }
 
     /// The same rules with connections of its own, so that one slow backend does not hold up another.
@@ -196,14 +193,14 @@ impl Outbound {
     /// [`OutboundError`] when the request is refused, or no whole answer came within its bounds.
     pub async fn exchange(&self, request: Request) -> Result<Response, OutboundError> {
         let host = self.guard.policy.check(&request.url)?;
-        let timeout = request.timeout;
+        let timeout = request.timeout.unwrap_or(self.timeout);
         match tokio::time::timeout(timeout, self.transfer(request, &host)).await {
             Ok(outcome) => outcome,
             Err(_elapsed) => Err(OutboundError::TimedOut { host }),
         }
     }
 
-    /// The body at `url`, which is read as JSON by the caller: 200 only, under [`TIMEOUT`] and [`MAX_BYTES`].
+    /// The body at `url`, which is read as JSON by the caller: 200 only, under the configured bounds.
     ///
     /// # Errors
     /// As [`Outbound::exchange`], and [`OutboundError::Status`] for any status but 200.
@@ -217,7 +214,7 @@ impl Outbound {
     }
 
     async fn transfer(&self, request: Request, host: &str) -> Result<Response, OutboundError> {
-        let max_bytes = request.max_bytes;
+        let max_bytes = request.max_bytes.unwrap_or(self.max_bytes);
         let mut response = self.client.execute(prepared(request, host)?).await.map_err(|error| failed(&error, host))?;
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
         let headers = response.headers().iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();

@@ -84,9 +84,9 @@ impl Server {
     /// A client that finds every name at this server, and lets [`HOST`] be private.
     fn client(&self, ca_file: Option<&Path>) -> Outbound {
         let config = OutboundConfig {
-            allow_private: false,
             private_hosts: vec![HOST.to_owned()],
             ca_file: ca_file.map(Path::to_owned),
+            ..OutboundConfig::default()
         };
         Outbound::new(&config, Arc::new(vec![self.address])).unwrap()
     }
@@ -234,9 +234,9 @@ async fn a_body_is_cut_off_above_its_bound_and_whole_at_it() {
         answer(stream, b"0\r\n\r\n");
     });
     let mut request = Request::get(server.url("/"));
-    request.max_bytes = 20;
+    request.max_bytes = Some(20);
     assert_eq!(lenient().exchange(request.clone()).await.unwrap().body, b"abcde".repeat(4));
-    request.max_bytes = 19;
+    request.max_bytes = Some(19);
     let outcome = lenient().exchange(request).await.err();
     assert_eq!(outcome, Some(OutboundError::TooLarge { host: "127.0.0.1".to_owned() }));
 }
@@ -260,7 +260,7 @@ async fn a_dripping_body_does_not_outlast_the_time_of_the_exchange() {
         }
     });
     let mut request = Request::get(server.url("/"));
-    request.timeout = Duration::from_millis(150);
+    request.timeout = Some(Duration::from_millis(150));
     let outcome = lenient().exchange(request).await.err();
     assert_eq!(outcome, Some(OutboundError::TimedOut { host: "127.0.0.1".to_owned() }));
 }

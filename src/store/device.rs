@@ -5,7 +5,7 @@ use sqlx::{FromRow, query_as, query_scalar};
 use super::dialect::{in_tx, read};
 use super::{Consistent, Store, StoreError};
 use crate::clock::Timestamp;
-use crate::domain::device::{DeviceAuthorization, DeviceState, LIVE_CODES, Origin};
+use crate::domain::device::{DeviceAuthorization, DeviceState, Origin};
 use crate::domain::id::{BrandId, BrandUser, Caller, DeviceAuthorizationId, Digest, GrantId, Issuer, PaSub};
 use crate::domain::scope::ScopeSet;
 
@@ -76,6 +76,8 @@ pub struct NewDeviceAuthorization<'a> {
     pub device_code: Option<Digest>,
     /// Of the user code.
     pub user_code: Digest,
+    /// How many live codes its caller may have at its Brand, this one included.
+    pub most_live: u32,
 }
 
 /// What became of a [`NewDeviceAuthorization`].
@@ -83,7 +85,7 @@ pub struct NewDeviceAuthorization<'a> {
 pub enum Created {
     /// It is there.
     Created,
-    /// The caller has [`LIVE_CODES`] at this Brand; the first of them runs out then.
+    /// The caller has as many as it may at this Brand; the first of them runs out then.
     TooMany {
         /// When one of them no longer counts.
         until: Timestamp,
@@ -115,7 +117,7 @@ impl Store {
                     .bind(device.brand.as_str())
                     .bind(device.created_at.millis())
                     .fetch_one(c))?;
-                if count >= LIVE_CODES {
+                if count >= i64::from(new.most_live) {
                     let until = first.map_or(device.expires_at, Timestamp::from_millis);
                     return Ok(Created::TooMany { until });
                 }

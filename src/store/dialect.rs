@@ -7,9 +7,10 @@ use sqlx::error::DatabaseError;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
-use super::StoreError;
+use super::{Schema, StoreError};
+use crate::config::DatabaseConfig;
 
 /// The pools of whichever database it is.
 #[derive(Clone, Debug)]
@@ -70,29 +71,26 @@ static COMMON: Migrator = sqlx::migrate!("migrations/common");
 static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
-const CONNECTION_WAIT: Duration = Duration::from_secs(5);
-const READERS: u32 = 4;
-const POSTGRES_CONNECTIONS: u32 = 16;
-
 impl Database {
-    pub(super) async fn open(url: &str) -> Result<Self, StoreError> {
+    pub(super) async fn open(url: &str, bounds: &DatabaseConfig) -> Result<Self, StoreError> {
+        let wait = bounds.wait();
         if url.starts_with("sqlite:") {
             let options = SqliteConnectOptions::from_str(url)?
                 .create_if_missing(true)
                 .journal_mode(SqliteJournalMode::Wal)
                 // Once answered, a decision survives a power cut; NORMAL would lose the last ones in WAL mode.
                 .synchronous(SqliteSynchronous::Full)
-                .busy_timeout(CONNECTION_WAIT)
+                .busy_timeout(wait)
                 .foreign_keys(true);
             let writer = SqlitePoolOptions::new()
                 .max_connections(1)
-                .acquire_timeout(CONNECTION_WAIT)
+                .acquire_timeout(wait)
                 .test_before_acquire(false)
                 .connect_with(options.clone())
                 .await?;
             let reader = SqlitePoolOptions::new()
-                .max_connections(READERS)
-                .acquire_timeout(CONNECTION_WAIT)
+                .max_connections(bounds.readers)
+                .acquire_timeout(wait)
                 .test_before_acquire(false)
                 .connect_with(options.read_only(true).create_if_missing(false))
                 .await?;
@@ -101,8 +99,9 @@ impl Database {
         if url.starts_with("postgres:") || url.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(url)?;
             let pool = PgPoolOptions::new()
-                .max_connections(POSTGRES_CONNECTIONS)
-                .acquire_timeout(CONNECTION_WAIT)
+                .max_connections(bounds.connections)
+                .acquire_timeout(wait)
+                .after_connect(move |connection, _| Box::pin(wait_for_locks(connection, wait)))
                 .connect_with(options)
                 .await?;
             return Ok(Self::Postgres(pool));
@@ -134,26 +133,39 @@ impl Database {
                 migrator.run(&mut *tx).await?;
                 tx.commit().await?;
             }
-            Self::Postgres(pool) => migrator.run(pool).await?,
+            Self::Postgres(pool) => {
+                // Another node's migration is waited for, however long it takes.
+                let mut connection = pool.acquire().await?.detach();
+                sqlx::query("SET lock_timeout = 0").execute(&mut connection).await?;
+                migrator.run(&mut connection).await?;
+                connection.close().await?;
+            }
         }
         Ok(())
     }
 
-    pub(super) async fn pending_migrations(&self) -> Result<usize, StoreError> {
+    pub(super) async fn schema(&self) -> Result<Schema, StoreError> {
         const TABLES: &str = "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
         const EXISTS: &str = "SELECT COUNT(to_regclass('_sqlx_migrations'))";
-        const DONE: &str = "SELECT COUNT(*) FROM _sqlx_migrations WHERE success = TRUE";
-        let done: i64 = match self {
+        const DONE: &str = "SELECT version FROM _sqlx_migrations WHERE success = TRUE";
+        let done: Vec<i64> = match self {
             Self::Sqlite { reader, .. } => match sqlx::query_scalar::<_, i64>(TABLES).fetch_one(reader).await? {
-                0 => 0,
-                _ => sqlx::query_scalar(DONE).fetch_one(reader).await?,
+                0 => Vec::new(),
+                _ => sqlx::query_scalar(DONE).fetch_all(reader).await?,
             },
             Self::Postgres(pool) => match sqlx::query_scalar::<_, i64>(EXISTS).fetch_one(pool).await? {
-                0 => 0,
-                _ => sqlx::query_scalar(DONE).fetch_one(pool).await?,
+                0 => Vec::new(),
+                _ => sqlx::query_scalar(DONE).fetch_all(pool).await?,
             },
         };
-        Ok(self.migrator().iter().count().saturating_sub(usize::try_from(done).unwrap_or(0)))
+        let known: Vec<i64> = self.migrator().iter().map(|migration| migration.version).collect();
+        if done.iter().any(|version| !known.contains(version)) {
+            return Ok(Schema::Ahead);
+        }
+        Ok(match known.iter().filter(|version| !done.contains(version)).count() {
+            0 => Schema::Current,
+            behind => Schema::Behind(behind),
+        })
     }
 
     pub(super) const fn kind(&self) -> &'static str {
@@ -172,6 +184,13 @@ impl Database {
             Self::Postgres(pool) => pool.close().await,
         }
     }
+}
+
+/// Has `connection` wait no longer than `wait` for a lock, unless `database_url` says how long.
+async fn wait_for_locks(connection: &mut PgConnection, wait: Duration) -> sqlx::Result<()> {
+    const SQL: &str = "SELECT set_config('lock_timeout', $1, FALSE) WHERE current_setting('lock_timeout') = '0'";
+    sqlx::query(SQL).bind(wait.as_millis().to_string()).execute(connection).await?;
+    Ok(())
 }
 
 impl Tx {

@@ -29,9 +29,22 @@ use std::time::Duration;
 
 use dialect::Database;
 
+use crate::config::DatabaseConfig;
+
 /// The database, whichever it is.
 #[derive(Clone, Debug)]
 pub struct Store(Database);
+
+/// How a database's schema compares with this program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Schema {
+    /// It is this program's.
+    Current,
+    /// So many migrations are missing.
+    Behind(usize),
+    /// It has migrations that this program does not know.
+    Ahead,
+}
 
 /// Why the store could not do something.
 #[derive(Debug, thiserror::Error)]
@@ -89,12 +102,13 @@ impl<T, E> Consistent<T> for Result<T, E> {
 }
 
 impl Store {
-    /// Opens the database at `url` (`sqlite://path`, created when it is not there, or `postgres://…`).
+    /// Opens the database at `url` (`sqlite://path`, created when it is not there, or `postgres://…`) with as many
+    /// connections as `bounds` allows.
     ///
     /// # Errors
     /// [`StoreError`] when the address is of neither kind or the database cannot be opened.
-    pub async fn open(url: &str) -> Result<Self, StoreError> {
-        Database::open(url).await.map(Self)
+    pub async fn open(url: &str, bounds: &DatabaseConfig) -> Result<Self, StoreError> {
+        Database::open(url, bounds).await.map(Self)
     }
 
     /// Brings the schema up to date. Safe to run on several nodes at once.
@@ -105,12 +119,12 @@ impl Store {
         self.0.migrate().await
     }
 
-    /// How many migrations this program has that the database has not.
+    /// How the database's schema compares with this program.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer.
-    pub async fn pending_migrations(&self) -> Result<usize, StoreError> {
-        self.0.pending_migrations().await
+    pub async fn schema(&self) -> Result<Schema, StoreError> {
+        self.0.schema().await
     }
 
     /// Asks the database for a sign of life.

@@ -115,6 +115,12 @@ pub(super) static TEXTS: Texts = Texts {
             allowed: "Nothing was allowed.",
             next: "Wait a few minutes, then try again with the link or the code from your agent.",
         },
+        too_many_requests: Problem {
+            title: "One moment, please",
+            happened: "More pages were asked for from your network than we answer at once.",
+            allowed: "Nothing was allowed just now.",
+            next: "Wait a few seconds, then load this page again.",
+        },
         page_not_usable: Problem {
             title: "Your decision was not accepted",
             happened: "It came from a page that has run out, belongs to another sign-in, or is not ours.",

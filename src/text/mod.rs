@@ -146,8 +146,10 @@ pub struct Problems {
     pub sign_in_not_verified: Problem,
     /// The user code is unknown, expired or decided: the same words for all three.
     pub code_not_usable: Problem,
-    /// Too many requests or wrong codes.
+    /// Too many wrong codes.
     pub too_many_tries: Problem,
+    /// Too many requests from one address.
+    pub too_many_requests: Problem,
     /// The decision came from another site, or from a page of another sign-in.
     pub page_not_usable: Problem,
     /// The device authorization expired while its consent page was open.

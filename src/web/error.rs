@@ -117,13 +117,23 @@ const fn oauth_status(error: ErrorCode) -> StatusCode {
     }
 }
 
-/// The answer of the authorization server to a form that could not be read.
+/// The authorization server's answer to more requests than a caller or an address may send.
+pub fn oauth_too_many_requests(wait: Duration) -> HttpResponse {
+    oauth_error_for_now(ErrorCode::TooManyRequests, "too many requests; wait as long as Retry-After says", wait)
+}
+
+/// The answer of the authorization server to a form that could not be read: 400, 413 or 408. The connection of one that is
+/// late is closed, since the rest of it may still come.
 pub fn oauth_form_problem(problem: &FormProblem) -> HttpResponse {
-    match problem {
-        FormProblem::TooLarge => too_large(),
-        FormProblem::TooSlow => too_slow(),
-        _ => oauth_error(ErrorCode::InvalidRequest, &problem.to_string()),
+    let mut response = match problem {
+        FormProblem::TooLarge => no_store(StatusCode::PAYLOAD_TOO_LARGE),
+        FormProblem::TooSlow => no_store(StatusCode::REQUEST_TIMEOUT),
+        _ => no_store(StatusCode::BAD_REQUEST),
+    };
+    if *problem == FormProblem::TooSlow {
+        response.force_close();
     }
+    oauth(response, ErrorCode::InvalidRequest, &problem.to_string())
 }
 
 /// The answer to a body that could not be read, without content: the A2A envelope has no word for it.
@@ -168,7 +178,7 @@ pub const fn page_status(problem: Problem) -> StatusCode {
     match problem {
         Problem::SignInNotVerified | Problem::PageNotUsable => StatusCode::FORBIDDEN,
         Problem::CodeNotUsable | Problem::Expired => StatusCode::GONE,
-        Problem::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+        Problem::TooManyTries | Problem::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
         Problem::AlreadyDecided { .. } => StatusCode::CONFLICT,
         Problem::BadRequest => StatusCode::BAD_REQUEST,
         Problem::NotFound => StatusCode::NOT_FOUND,

@@ -9,11 +9,12 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage, HttpRequest};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use tracing::Span;
 use tracing::field::Empty;
 use tracing_actix_web::RootSpanBuilder;
 
+use super::budget::{self, Budget};
 use super::error;
 use super::site::{Hosts, Misaddressed};
 use crate::directory::Snapshot;
@@ -77,7 +78,7 @@ fn header_bytes(headers: &HeaderMap) -> usize {
     headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum()
 }
 
-/// Admits a request on the public listener, or answers it, and names its id in the answer. A browser that came by HTTPS is
+/// Admits a request on the public listener, which is bound to `port`, or answers it, and names its id in the answer. A browser that came by HTTPS is
 /// told to keep to it (RFC 6797 §7.1).
 ///
 /// # Errors
@@ -86,10 +87,13 @@ pub async fn public<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
     hosts: &Hosts,
+    port: u16,
     directory: &Snapshot,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let admitted = hosts.admit_public(&request, directory);
-    let mut response = answer(request, next, admitted).await?;
+    let admitted = hosts.admit_public(&request, port, directory);
+    let refused = refused(&request, admitted);
+    let refused = refused.map(|answer| budget::refusal(request.request(), Budget::Address).unwrap_or(answer));
+    let mut response = answer(request, next, refused).await?;
     if hosts.is_https() {
         let headers = response.headers_mut();
         headers
@@ -108,21 +112,27 @@ pub async fn administrators<B: MessageBody + 'static>(
     hosts: &Hosts,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let admitted = hosts.admit_administrator(&request);
-    answer(request, next, admitted).await
+    let refused = refused(&request, admitted);
+    answer(request, next, refused).await
+}
+
+/// The answer to a request that comes to no route.
+fn refused(request: &ServiceRequest, admitted: Result<(), Misaddressed>) -> Option<HttpResponse> {
+    if header_bytes(request.headers()) > MAX_HEADER_BYTES {
+        return Some(error::headers_too_large());
+    }
+    admitted.err().map(|problem| error::misaddressed(&problem))
 }
 
 async fn answer<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-    admitted: Result<(), Misaddressed>,
+    refused: Option<HttpResponse>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = id_of(&request);
-    let mut response = if header_bytes(request.headers()) > MAX_HEADER_BYTES {
-        request.into_response(error::headers_too_large())
-    } else if let Err(problem) = admitted {
-        request.into_response(error::misaddressed(&problem))
-    } else {
-        next.call(request).await?.map_into_boxed_body()
+    let mut response = match refused {
+        Some(answer) => request.into_response(answer),
+        None => next.call(request).await?.map_into_boxed_body(),
     };
     if let Ok(id) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(X_REQUEST_ID, id);

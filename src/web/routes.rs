@@ -1,4 +1,4 @@
-//! Every method and path, in one table.
+//! Every method and path, in one table, with the budget that its requests are counted against.
 //!
 //! A path that no row has is 404, a method that the row has not is 405 with `Allow`; both without a body (PACT §2). `HEAD`
 //! works wherever `GET` does. A path is percent-decoded once before it is compared, and compared to the letter.
@@ -12,16 +12,17 @@ use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::FutureExt as _;
 
+use super::budget::{self, Budget};
 use super::site::{self, Site};
 use super::{a2a, consent, documents, error, health, oauth, request, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
     let mut rows = vec![
-        Row::at("/healthz").get(health::healthz),
-        Row::at("/a2a/{brand}/.well-known/agent-card.json").get(documents::card),
-        Row::at("/.well-known/oauth-authorization-server/a2a/{brand}/oauth").get(documents::metadata),
-        Row::at("/static/{file:.*}").get(static_file),
+        Row::at("/healthz", Budget::Unlimited).get(health::healthz),
+        Row::at("/a2a/{brand}/.well-known/agent-card.json", Budget::Address).get(documents::card),
+        Row::at("/.well-known/oauth-authorization-server/a2a/{brand}/oauth", Budget::Address).get(documents::metadata),
+        Row::at("/static/{file:.*}", Budget::Address).get(static_file),
     ];
     rows.extend(issuer("/a2a/{brand}/oauth"));
     rows.extend(interface("/a2a/{brand}"));
@@ -31,9 +32,9 @@ fn provider() -> Vec<Row> {
 /// A host that a Brand points here: its authorization server and nothing else.
 fn brand() -> Vec<Row> {
     let mut rows = vec![
-        Row::at("/healthz").get(health::healthz),
-        Row::at("/.well-known/agent-card.json").get(documents::to_card),
-        Row::at("/static/{file:.*}").get(static_file),
+        Row::at("/healthz", Budget::Unlimited).get(health::healthz),
+        Row::at("/.well-known/agent-card.json", Budget::Address).get(documents::to_card),
+        Row::at("/static/{file:.*}", Budget::Address).get(static_file),
     ];
     rows.extend(issuer(""));
     rows
@@ -41,21 +42,21 @@ fn brand() -> Vec<Row> {
 
 /// What is under an issuer, wherever that is.
 fn issuer(prefix: &str) -> Vec<Row> {
-    let at = |path: &str| Row::at(&format!("{prefix}{path}"));
+    let at = |path: &str, budget| Row::at(&format!("{prefix}{path}"), budget);
     vec![
-        at("/.well-known/oauth-authorization-server").get(documents::metadata),
-        at("/jwks.json").get(documents::jwks),
-        at("/device_authorization").post(oauth::device_authorization),
-        at("/token").post(oauth::token),
-        at("/revoke").post(oauth::revoke),
-        at("/consent").get(consent::show).post(consent::sign_in),
-        at("/consent/decision").get(consent::show_decided).post(consent::decide),
+        at("/.well-known/oauth-authorization-server", Budget::Address).get(documents::metadata),
+        at("/jwks.json", Budget::Address).get(documents::jwks),
+        at("/device_authorization", Budget::OAuthCaller).post(oauth::device_authorization),
+        at("/token", Budget::OAuthCaller).post(oauth::token),
+        at("/revoke", Budget::OAuthCaller).post(oauth::revoke),
+        at("/consent", Budget::Page).get(consent::show).post(consent::sign_in),
+        at("/consent/decision", Budget::Page).get(consent::show_decided).post(consent::decide),
     ]
 }
 
 /// What is under a Brand's interface URL (PACT §2.2).
 fn interface(prefix: &str) -> Vec<Row> {
-    let at = |path: &str| Row::at(&format!("{prefix}{path}"));
+    let at = |path: &str| Row::at(&format!("{prefix}{path}"), Budget::A2aCaller);
     vec![
         at("/message:send").post(a2a::send),
         at("/message:stream").post(a2a::unsupported),
@@ -77,15 +78,19 @@ async fn static_file(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
 
 /// The administrators' listener.
 fn administrators() -> Vec<Row> {
-    vec![Row::at("/healthz").get(health::healthz), Row::at("/readyz").get(health::readyz)]
+    vec![
+        Row::at("/healthz", Budget::Unlimited).get(health::healthz),
+        Row::at("/readyz", Budget::Unlimited).get(health::readyz),
+    ]
 }
 
 /// Configures the public listener; which of the two tables is used follows from the request's [`Site`].
 pub fn configure_public(config: &mut web::ServiceConfig) {
     let is_provider = |context: &GuardContext<'_>| matches!(context.req_data().get(), Some(Site::Provider));
     let is_brand = |context: &GuardContext<'_>| matches!(context.req_data().get(), Some(Site::Brand(_)));
-    config.service(scope(provider()).guard(guard::fn_guard(is_provider)));
-    config.service(scope(brand()).guard(guard::fn_guard(is_brand)));
+    let nothing = || web::to(nothing_here);
+    config.service(scope(provider()).guard(guard::fn_guard(is_provider)).default_service(nothing()));
+    config.service(scope(brand()).guard(guard::fn_guard(is_brand)).default_service(nothing()));
 }
 
 /// Configures the administrators' listener.
@@ -97,17 +102,40 @@ fn scope(rows: Vec<Row>) -> actix_web::Scope {
     rows.into_iter().fold(web::scope(""), |scope, row| scope.service(row.into_resource()))
 }
 
+/// Every row: whether it is on a Brand's own host or on the administrators' listener, its path, methods and budget.
+#[cfg(test)]
+pub(crate) fn table() -> Vec<(Place, Rc<str>, Vec<Method>, Budget)> {
+    let tables = [(Place::Provider, provider()), (Place::Brand, brand()), (Place::Administrators, administrators())];
+    let rows = tables.into_iter().flat_map(|(place, rows)| rows.into_iter().map(move |row| (place, row)));
+    rows.map(|(place, row)| (place, row.path, row.methods, row.budget)).collect()
+}
+
+/// Where a row is served.
+#[cfg(test)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Provider,
+    Brand,
+    Administrators,
+}
+
+/// A path that no row has. Administrators are not counted.
+async fn nothing_here(req: HttpRequest) -> HttpResponse {
+    budget::refusal(&req, Budget::Address).unwrap_or_else(error::not_found)
+}
+
 /// One path of the table with its methods. A handler is `async fn(HttpRequest, web::Payload) -> HttpResponse`.
 pub struct Row {
     path: Rc<str>,
+    budget: Budget,
     methods: Vec<Method>,
     resource: Resource,
 }
 
 impl Row {
-    /// The row of `path`, without methods. Rows are compared in order: the more particular one stands first.
-    pub fn at(path: &str) -> Self {
-        Self { path: path.into(), methods: Vec::new(), resource: web::resource(path) }
+    /// The row of `path`, whose requests are counted against `budget`, without methods. Rows are compared in order: the more particular one stands first.
+    pub fn at(path: &str, budget: Budget) -> Self {
+        Self { path: path.into(), budget, methods: Vec::new(), resource: web::resource(path) }
     }
 
     /// Answers `GET` and `HEAD`, for which actix leaves out the body.
@@ -143,10 +171,16 @@ impl Row {
         H: Fn(HttpRequest, web::Payload) -> F + Clone + 'static,
         F: Future<Output = HttpResponse> + 'static,
     {
-        let path = Rc::clone(&self.path);
+        let (path, budget) = (Rc::clone(&self.path), self.budget);
         let answer = move |req: HttpRequest, payload: web::Payload| {
             request::note_route(&path);
-            caught(handler(req, payload))
+            let handler = handler.clone();
+            caught(async move {
+                match budget::refusal(&req, budget) {
+                    Some(refusal) => refusal,
+                    None => handler(req, payload).await,
+                }
+            })
         };
         for method in methods {
             self.resource = self.resource.route(web::method(method.clone()).to(answer.clone()));
@@ -156,12 +190,14 @@ impl Row {
     }
 
     fn into_resource(self) -> Resource {
-        let Self { path, methods, resource } = self;
+        let Self { path, budget, methods, resource } = self;
+        let budget = if budget == Budget::Unlimited { budget } else { Budget::Address };
         let allow: Vec<&str> = methods.iter().map(Method::as_str).collect();
         let allow = allow.join(", ");
-        resource.default_service(web::to(move || {
+        resource.default_service(web::to(move |req: HttpRequest| {
             request::note_route(&path);
-            let response = error::method_not_allowed(&allow);
+            let refusal = budget::refusal(&req, budget);
+            let response = refusal.unwrap_or_else(|| error::method_not_allowed(&allow));
             async { response }
         }))
     }

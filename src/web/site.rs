@@ -187,18 +187,17 @@ impl Hosts {
         authority.is_loopback() || self.admin.iter().any(is_named)
     }
 
-    /// Finds whose host `request` names and keeps it for [`brand_of`] and the routes.
+    /// Finds whose host `request` names, on the listener that is bound to `port`, and keeps it for [`brand_of`] and the routes.
     ///
     /// # Errors
     /// [`Misaddressed`] when it names none.
-    pub fn admit_public(&self, request: &ServiceRequest, directory: &Snapshot) -> Result<(), Misaddressed> {
+    pub fn admit_public(&self, request: &ServiceRequest, port: u16, directory: &Snapshot) -> Result<(), Misaddressed> {
         if request.path() == HEALTH_PATH {
             request.extensions_mut().insert(Site::Provider);
             return Ok(());
         }
         let authority = authority(request.headers(), request.uri()).ok_or(Misaddressed::Malformed)?;
-        let listener_port = request.app_config().local_addr().port();
-        let site = self.public_site(&authority, listener_port, directory).ok_or_else(|| {
+        let site = self.public_site(&authority, port, directory).ok_or_else(|| {
             Misaddressed::UnknownHost(format!("This host is not served here. Ask {} instead.", self.public_url))
         })?;
         request.extensions_mut().insert(site);

@@ -116,7 +116,10 @@ fn clock_finding(ours: Timestamp, theirs: Timestamp) -> Finding {
 
 fn keys_finding(subject: &str, usable: Option<usize>) -> Finding {
     let problem = match usable {
-        None => Some("does not load: it must answer 200 with a JWK set within 5 seconds and 64 KiB".to_owned()),
+        None => Some(
+            "does not load: it must answer 200 with a JWK set within outbound.timeout_seconds and outbound.max_bytes"
+                .to_owned(),
+        ),
         Some(0) => Some("has no key that can be used: ES256 on P-256, or RS256 with 2048 to 8192 bits".to_owned()),
         Some(_) => None,
     };

@@ -30,6 +30,7 @@ pub async fn follow_directory(app: Arc<App>) {
 pub async fn sweep(app: Arc<App>) {
     loop {
         tokio::time::sleep(SWEEP).await;
+        app.limits.sweep();
         if let Err(error) = sweep_once(&app).await {
             tracing::warn!(%error, "expired rows could not be removed");
         }

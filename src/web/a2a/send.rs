@@ -14,7 +14,8 @@ pub async fn send(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         Ok(call) => call,
         Err(response) => return response,
     };
-    let body = match read_json_body(&req, payload, MAX_JSON_BYTES).await {
+    let app = shared_app(&req);
+    let body = match read_json_body(&req, payload, MAX_JSON_BYTES, app.config.http.body_within()).await {
         Ok(body) => body,
         Err(problem) => return error::body_problem(problem),
     };
@@ -22,7 +23,6 @@ pub async fn send(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         Ok(incoming) => incoming,
         Err((reason, text)) => return error::a2a_error(reason, text),
     };
-    let app = shared_app(&req);
     match send_message(&app, &call.hosted, call.caller, call.authority, incoming, request_id(&req)).await {
         Ok(Sent::Reply(body)) => error::a2a_text(body),
         Ok(Sent::Refused(reason, text)) => error::a2a_error(reason, text),

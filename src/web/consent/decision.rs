@@ -24,7 +24,7 @@ pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     if !is_from_own_page(&req, &own) {
         return pages.problem(Problem::PageNotUsable);
     }
-    let form = match read_form(&req, payload, &["scope"]).await {
+    let form = match read_form(&req, payload, &["scope"], app(&req).config.http.body_within()).await {
         Ok(form) => form,
         Err(problem) => return pages.form_problem(&problem),
     };

@@ -7,7 +7,7 @@ use super::render::{Decided, Pages, accept_language, personal_agent_name, see_ot
 use crate::domain::user_code::UserCode;
 use crate::flow::show_consent::{Shown, show_consent};
 use crate::flow::sign_in::{PostedAssertion, SignInOutcome, sign_in as verify_and_spend};
-use crate::web::extract::client_address::client_address;
+use crate::web::extract::client_address;
 use crate::web::extract::cookie::{read, session_cookie, session_cookie_name};
 use crate::web::extract::strict_form::read_form;
 use crate::web::pages::{CodePage, Problem};
@@ -20,7 +20,7 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
     let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
     let pages = Pages::new(&req, &hosted, delegation);
-    let form = match read_form(&req, payload, &[]).await {
+    let form = match read_form(&req, payload, &[], app(&req).config.http.body_within()).await {
         Ok(form) => form,
         Err(problem) => return pages.form_problem(&problem),
     };
@@ -28,7 +28,7 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     let request = request_id(&req);
     let posted = PostedAssertion {
         assertion,
-        address: client_address(&req, &app(&req).config.trusted_proxies),
+        address: client_address::counted(&req),
         accept_language: accept_language(&req),
         request: &request,
     };

@@ -149,6 +149,11 @@ impl<'a> Pages<'a> {
         error::with_retry_after(self.problem(Problem::TooManyTries), wait)
     }
 
+    /// Too many requests, and how long to wait.
+    pub(super) fn too_many_requests(&self, wait: Duration) -> HttpResponse {
+        error::with_retry_after(self.problem(Problem::TooManyRequests), wait)
+    }
+
     /// Something nobody asked for went wrong.
     pub(super) fn fault(&self, fault: &Fault) -> HttpResponse {
         error::log_fault(fault);

@@ -10,10 +10,7 @@ use actix_web::http::header;
 use actix_web::web::{self, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt as _};
 
-/// How long a body may take.
-pub(super) const BODY_WITHIN: Duration = Duration::from_secs(8);
-
-/// The largest JSON body (PACT leaves it to the Provider).
+/// The largest JSON body. PACT leaves it to the Provider; one number for all of them lets a personal agent rely on it.
 pub const MAX_JSON_BYTES: usize = 64 * 1024;
 
 /// Why a body could not be read.
@@ -33,15 +30,20 @@ pub enum BodyProblem {
     Broken,
 }
 
-/// Reads a JSON body of at most `max` bytes, whatever its `Content-Type` says.
+/// Reads a JSON body of at most `max` bytes that arrives `within` a time, whatever its `Content-Type` says.
 ///
 /// # Errors
 /// [`BodyProblem`]; none of them has looked at the content.
-pub async fn read_json_body(req: &HttpRequest, payload: web::Payload, max: usize) -> Result<Bytes, BodyProblem> {
+pub async fn read_json_body(
+    req: &HttpRequest,
+    payload: web::Payload,
+    max: usize,
+    within: Duration,
+) -> Result<Bytes, BodyProblem> {
     if is_encoded(req) {
         return Err(BodyProblem::Encoded);
     }
-    read_bounded(req, payload, max, BODY_WITHIN).await
+    read_bounded(req, payload, max, within).await
 }
 
 /// Whether the body is encoded in some way.

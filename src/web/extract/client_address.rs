@@ -7,10 +7,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use actix_web::HttpRequest;
 use ipnet::IpNet;
 
+use crate::limits::ClientAddress;
+use crate::web::app;
+
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
 
+/// The client's address as it is counted.
+pub fn counted(req: &HttpRequest) -> ClientAddress {
+    client_address(req, &app(req).config.trusted_proxies).into()
+}
+
 /// The client's address, IPv4-mapped ones as IPv4.
-pub fn client_address(req: &HttpRequest, trusted_proxies: &[IpNet]) -> IpAddr {
+fn client_address(req: &HttpRequest, trusted_proxies: &[IpNet]) -> IpAddr {
     let peer = req.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
     let is_trusted = |address: &IpAddr| trusted_proxies.iter().any(|net| net.contains(address));
     if !is_trusted(&peer) {

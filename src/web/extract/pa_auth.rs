@@ -1,4 +1,4 @@
-//! The personal agent that calls (PACT §3.2). Every failure is one and the same 401.
+//! The personal agent that calls (PACT §3.2), within its limits. Every failure to prove who it is is one and the same 401.
 
 use actix_web::{HttpRequest, HttpResponse};
 
@@ -6,19 +6,24 @@ use super::bearer::bearer;
 use crate::domain::id::Caller;
 use crate::flow::authenticate::{Unauthenticated, authenticate};
 use crate::web::request::request_id;
-use crate::web::{app, error};
+use crate::web::{app, budget, error};
 
 /// The caller that the request's personal-agent JWT proves.
 ///
 /// # Errors
-/// The bare 401 of PACT §3.4; the reason goes to the log alone.
+/// The bare 401 of PACT §3.4, whose reason goes to the log alone; or 429, in the words of the route.
 pub async fn authenticated(req: &HttpRequest) -> Result<Caller, HttpResponse> {
     let outcome = match bearer(req) {
         Ok(token) => authenticate(app(req), token, &request_id(req)).await,
         Err(_) => Err(Unauthenticated("no_token")),
     };
-    outcome.map_err(|Unauthenticated(reason)| {
+    let caller = outcome.map_err(|Unauthenticated(reason)| {
         tracing::info!(reason, "a personal-agent JWT was refused");
+        budget::note_refused_jwt(req);
         error::unauthenticated()
-    })
+    })?;
+    match budget::refusal_of_caller(req, &caller) {
+        Some(refusal) => Err(refusal),
+        None => Ok(caller),
+    }
 }

@@ -5,13 +5,14 @@
 
 use std::collections::HashSet;
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 
-use super::body::{self, BODY_WITHIN, BodyProblem};
+use super::body::{self, BodyProblem};
 
-/// The largest form.
+/// The largest form: an assertion or a token of the largest size that is looked at, as [`crate::crypto::jws::LONGEST`].
 const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// A form's parameters.
@@ -95,11 +96,16 @@ impl Form {
     }
 }
 
-/// Reads a form in which only the parameters in `repeatable` may come more than once.
+/// Reads a form that arrives `within` a time, in which only the parameters in `repeatable` may come more than once.
 ///
 /// # Errors
 /// [`FormProblem`] names the parameter where it is one's fault.
-pub async fn read_form(req: &HttpRequest, payload: web::Payload, repeatable: &[&str]) -> Result<Form, FormProblem> {
+pub async fn read_form(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+    within: Duration,
+) -> Result<Form, FormProblem> {
     if !req.query_string().is_empty() {
         return Err(FormProblem::InQuery);
     }
@@ -109,7 +115,7 @@ pub async fn read_form(req: &HttpRequest, payload: web::Payload, repeatable: &[&
     if body::is_encoded(req) {
         return Err(FormProblem::Encoded);
     }
-    let body = body::read_bounded(req, payload, MAX_FORM_BYTES, BODY_WITHIN).await;
+    let body = body::read_bounded(req, payload, MAX_FORM_BYTES, within).await;
     let body = body.map_err(|problem| match problem {
         BodyProblem::TooLarge => FormProblem::TooLarge,
         BodyProblem::Encoded => FormProblem::Encoded,
@@ -277,7 +283,7 @@ mod tests {
         let read = async |request: TestRequest| {
             let (req, mut payload) = request.set_payload("a=1").to_http_parts();
             let payload = <web::Payload as actix_web::FromRequest>::from_request(&req, &mut payload).await.unwrap();
-            read_form(&req, payload, &[]).await
+            read_form(&req, payload, &[], Duration::from_secs(1)).await
         };
         assert_eq!(read(form()).await.unwrap().one("a"), Some("1"));
         assert_eq!(read(form().uri("/?b=2")).await, Err(FormProblem::InQuery));

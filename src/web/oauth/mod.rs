@@ -12,10 +12,10 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::error;
 use super::extract::pa_auth::authenticated;
 use super::extract::strict_form::{Form, read_form};
 use super::site::{Served, brand_of};
+use super::{app, error};
 use crate::directory::HostedBrand;
 use crate::domain::brand::Delegation;
 use crate::domain::id::Caller;
@@ -44,7 +44,8 @@ fn missing(name: &str) -> HttpResponse {
 async fn client_call(req: &HttpRequest, payload: web::Payload) -> Result<ClientCall, HttpResponse> {
     let caller = authenticated(req).await?;
     let hosted = brand_of(req, Served::Issuer).filter(|hosted| hosted.offer.is_some()).ok_or_else(error::not_found)?;
-    let form = read_form(req, payload, &[]).await.map_err(|problem| error::oauth_form_problem(&problem))?;
+    let form = read_form(req, payload, &[], app(req).config.http.body_within()).await;
+    let form = form.map_err(|problem| error::oauth_form_problem(&problem))?;
     if form.one("client_id").is_some_and(|client| client != caller.issuer.as_str()) {
         let text = "client_id must be the issuer of the personal-agent JWT, or be left out";
         return Err(error::oauth_error(ErrorCode::InvalidClient, text));

@@ -15,8 +15,10 @@ pub enum Problem {
     SignInNotVerified,
     /// The user code is unknown, expired or decided: 410.
     CodeNotUsable,
-    /// Too many requests or wrong codes: 429.
+    /// Too many wrong codes: 429.
     TooManyTries,
+    /// Too many requests: 429.
+    TooManyRequests,
     /// The decision has no session of ours, another's, or came from another site: 403.
     PageNotUsable,
     /// For the holder of the consent page: the device authorization has expired meanwhile, 410.
@@ -38,10 +40,11 @@ pub enum Problem {
 
 impl Problem {
     /// Every problem.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SignInNotVerified,
         Self::CodeNotUsable,
         Self::TooManyTries,
+        Self::TooManyRequests,
         Self::PageNotUsable,
         Self::Expired,
         Self::AlreadyDecided { allowed: true },
@@ -58,6 +61,7 @@ impl Problem {
             Self::SignInNotVerified => "sign-in-not-verified",
             Self::CodeNotUsable => "code-not-usable",
             Self::TooManyTries => "too-many-tries",
+            Self::TooManyRequests => "too-many-requests",
             Self::PageNotUsable => "page-not-usable",
             Self::Expired => "expired",
             Self::AlreadyDecided { allowed: true } => "already-allowed",
@@ -74,6 +78,7 @@ impl Problem {
             Self::SignInNotVerified => &texts.sign_in_not_verified,
             Self::CodeNotUsable => &texts.code_not_usable,
             Self::TooManyTries => &texts.too_many_tries,
+            Self::TooManyRequests => &texts.too_many_requests,
             Self::PageNotUsable => &texts.page_not_usable,
             Self::Expired => &texts.expired,
             Self::AlreadyDecided { allowed: true } => &texts.already_allowed,

@@ -83,6 +83,7 @@ mod tests {
                 Problem::SignInNotVerified
                 | Problem::CodeNotUsable
                 | Problem::TooManyTries
+                | Problem::TooManyRequests
                 | Problem::PageNotUsable
                 | Problem::Expired
                 | Problem::AlreadyDecided { allowed: true | false }

@@ -8,6 +8,7 @@ mod delegation;
 mod device_authorization;
 mod forms;
 mod kinds;
+mod limits;
 mod messages;
 mod open_registration;
 mod pa_jwt;

@@ -69,6 +69,7 @@ on_both_databases! {
         let devices: Vec<DeviceAuthorization> = (0..40).map(|_| db.build.device()).collect();
         let created = join_all(devices.iter().map(|device| {
             let new = NewDeviceAuthorization {
+                most_live: 20,
                 device,
                 device_code: Some(db.build.digest()),
                 user_code: db.build.digest(),
@@ -96,6 +97,7 @@ on_both_databases! {
         let before = db.contents().await;
         let twenty_first = db.build.device();
         let new = NewDeviceAuthorization {
+            most_live: 20,
             device: &twenty_first,
             device_code: Some(db.build.digest()),
             user_code: db.build.digest(),
@@ -121,11 +123,11 @@ on_both_databases! {
         let (_, user_code) = db.store_device(&db.build.device()).await;
         let before = db.contents().await;
         let twin = db.build.device();
-        let new = NewDeviceAuthorization { device: &twin, device_code: Some(db.build.digest()), user_code };
+        let new = NewDeviceAuthorization { device: &twin, device_code: Some(db.build.digest()), user_code, most_live: 20 };
         assert_eq!(db.create_device_authorization(&new).await.unwrap(), Created::UserCodeTaken);
         assert_eq!(db.contents().await, before);
         let elsewhere = DeviceAuthorization { brand: bank().id, ..twin };
-        let new = NewDeviceAuthorization { device: &elsewhere, device_code: Some(db.build.digest()), user_code };
+        let new = NewDeviceAuthorization { device: &elsewhere, device_code: Some(db.build.digest()), user_code, most_live: 20 };
         assert_eq!(db.create_device_authorization(&new).await.unwrap(), Created::Created);
     }
 }

@@ -1,5 +1,6 @@
 //! Faults: which ones pass by waiting, and which row is to blame.
 
+use assent::config::DatabaseConfig;
 use assent::domain::audit::Action;
 use assent::store::{Opens, SignIn, SignedIn, Store, StoreError};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
@@ -39,7 +40,7 @@ on_both_databases! {
                 fault
             }
             Kind::Postgres => {
-                let hasty = Store::open(&format!("{}?options[lock_timeout]=100", db.url)).await.unwrap();
+                let hasty = Store::open(&format!("{}?options[lock_timeout]=100", db.url), &DatabaseConfig::default()).await.unwrap();
                 let mut other = PgConnection::connect(&db.url).await.unwrap();
                 other.execute("BEGIN; LOCK TABLE audit_head IN ACCESS EXCLUSIVE MODE").await.unwrap();
                 let fault = hasty.record(&entry(Action::SignedIn)).await.unwrap_err();
@@ -57,6 +58,7 @@ on_both_databases! {
         // No Brand is there for the code to belong to.
         let device = db.build.device();
         let new = assent::store::NewDeviceAuthorization {
+            most_live: 20,
             device: &device,
             device_code: Some(db.build.digest()),
             user_code: db.build.digest(),
@@ -161,7 +163,7 @@ on_both_databases! {
 fn an_address_of_neither_database_is_refused() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for wrong in ["mysql://localhost/assent", "assent.db", ""] {
-        let refused = runtime.block_on(Store::open(wrong)).unwrap_err();
+        let refused = runtime.block_on(Store::open(wrong, &DatabaseConfig::default())).unwrap_err();
         assert!(matches!(refused, StoreError::UnknownDatabase), "{wrong}: {refused}");
         assert!(!refused.is_passing());
     }

@@ -1,6 +1,7 @@
 //! The schema: made once, by however many processes at the same instant.
 
-use assent::store::Store;
+use assent::config::DatabaseConfig;
+use assent::store::{Schema, Store};
 use futures_util::future::join_all;
 
 use crate::support::database::on_both_databases;
@@ -8,11 +9,10 @@ use crate::support::database::on_both_databases;
 on_both_databases! {
     #[empty]
     async fn what_is_missing_is_counted_and_then_there(db: Database) {
-        let missing = db.pending_migrations().await.unwrap();
-        assert_eq!(missing, 5);
+        assert_eq!(db.schema().await.unwrap(), Schema::Behind(5));
         assert!(db.ping().await.is_err());
         db.migrate().await.unwrap();
-        assert_eq!(db.pending_migrations().await.unwrap(), 0);
+        assert_eq!(db.schema().await.unwrap(), Schema::Current);
         db.ping().await.unwrap();
     }
 
@@ -23,17 +23,18 @@ on_both_databases! {
         let before = db.contents().await;
         db.migrate().await.unwrap();
         assert_eq!(db.contents().await, before);
-        assert_eq!(db.pending_migrations().await.unwrap(), 0);
+        assert_eq!(db.schema().await.unwrap(), Schema::Current);
     }
 
     #[empty]
     async fn nodes_that_migrate_at_the_same_instant_do_not_disturb_each_other(db: Database) {
-        let stores = join_all((0..4).map(|_| Store::open(&db.url))).await;
+        let bounds = DatabaseConfig::default();
+        let stores = join_all((0..4).map(|_| Store::open(&db.url, &bounds))).await;
         let stores: Vec<Store> = stores.into_iter().map(Result::unwrap).collect();
         for migrated in join_all(stores.iter().map(Store::migrate)).await {
             migrated.unwrap();
         }
-        assert_eq!(db.pending_migrations().await.unwrap(), 0);
+        assert_eq!(db.schema().await.unwrap(), Schema::Current);
         db.with_directory().await;
         for store in stores {
             store.close().await;
@@ -50,6 +51,7 @@ on_both_databases! {
         .await
         .unwrap();
         let before = db.contents().await;
+        assert_eq!(db.schema().await.unwrap(), Schema::Ahead);
         assert!(!db.migrate().await.unwrap_err().is_passing());
         assert_eq!(db.contents().await, before);
     }

@@ -298,7 +298,7 @@ impl Database {
     pub(crate) async fn store_device(&self, device: &DeviceAuthorization) -> (Digest, Digest) {
         let (device_code, user_code) = (self.build.digest(), self.build.digest());
         let device_code_or_none = (device.origin == Origin::Requested).then_some(device_code);
-        let new = NewDeviceAuthorization { device, device_code: device_code_or_none, user_code };
+        let new = NewDeviceAuthorization { device, device_code: device_code_or_none, user_code, most_live: 20 };
         assert_eq!(self.create_device_authorization(&new).await.unwrap(), Created::Created);
         (device_code, user_code)
     }

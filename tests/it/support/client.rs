@@ -18,8 +18,8 @@ impl Ask {
     pub(crate) fn new(outbound: &Outbound, address: SocketAddr, method: Method, host: &str, path: &str) -> Self {
         let url = Url::parse(&format!("http://{address}{path}")).unwrap();
         let mut request = Request::new(method, url).header("host", host);
-        request.timeout = Duration::from_secs(60);
-        request.max_bytes = 1 << 20;
+        request.timeout = Some(Duration::from_secs(60));
+        request.max_bytes = Some(1 << 20);
         Self { outbound: outbound.clone(), request }
     }
 

@@ -10,6 +10,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::Path;
 
+use assent::config::DatabaseConfig;
 use assent::entropy::Entropy;
 use assent::store::Store;
 use futures_util::FutureExt as _;
@@ -99,7 +100,7 @@ where
             Kind::Sqlite => on_file(),
             Kind::Postgres => on_server(start).await,
         };
-        let store = Store::open(&url).await.unwrap();
+        let store = Store::open(&url, &DatabaseConfig::default()).await.unwrap();
         if kind == Kind::Sqlite && start == Start::Migrated {
             store.migrate().await.unwrap();
         }
@@ -171,7 +172,7 @@ async fn template(admin: &mut PgConnection, server: &Url) -> String {
         let unfinished = format!("{name}_unfinished");
         statement(admin, format!("DROP DATABASE IF EXISTS {unfinished} WITH (FORCE)")).await;
         statement(admin, format!("CREATE DATABASE {unfinished} TEMPLATE template0")).await;
-        let store = Store::open(&with_name(server, &unfinished)).await.unwrap();
+        let store = Store::open(&with_name(server, &unfinished), &DatabaseConfig::default()).await.unwrap();
         store.migrate().await.unwrap();
         store.close().await;
         statement(admin, format!("ALTER DATABASE {unfinished} RENAME TO {name}")).await;

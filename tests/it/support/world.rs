@@ -100,6 +100,12 @@ impl World {
         Self::start_as(db, &Setup::default()).await
     }
 
+    /// The same with more lines of the configuration: keys, then sections.
+    pub(crate) async fn with(db: &Database, more: &str) -> Self {
+        let sections = format!("outbound = {{ allow_private = true }}\n{more}");
+        Self::start_as(db, &Setup { sections, ..Setup::default() }).await
+    }
+
     /// The same with a node of this setup, which must allow plain HTTP.
     pub(crate) async fn start_as(db: &Database, setup: &Setup) -> Self {
         let clock = Clock::manual(NOW);
