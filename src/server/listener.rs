@@ -14,12 +14,16 @@ use actix_web::Error;
 use actix_web::dev::AppConfig;
 use tokio::net::{TcpSocket, TcpStream};
 
+use super::paced::{Pace, Paced};
 use crate::config::Config;
 
 /// How long the other side may take to close its half once an answer ended the connection.
 const DISCONNECT_WITHIN: Duration = Duration::from_secs(1);
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;
+/// How long after a deadline of actix's own the stream's stands: actix ends a connection in better form.
+const GRACE: Duration = Duration::from_secs(1);
+
 /// An address that is bound. Port 0 stands for any free one.
 ///
 /// # Errors
@@ -58,6 +62,7 @@ where
     B: MessageBody + 'static,
 {
     let (headers_within, keep_alive) = (config.http.headers_within(), config.http.keep_alive());
+    let pace = Pace { headers_within, keep_alive: keep_alive + GRACE };
     let server = Server::build()
         .workers(workers)
         .max_concurrent_connections(config.limits.connections.div_ceil(workers))
@@ -75,10 +80,13 @@ where
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
+            .on_connect_ext(|stream: &Paced<TcpStream>, data| {
+                data.insert(stream.connection().clone());
+            })
             .finish(map_config(service, |()| AppConfig::default()));
-        let accepted = fn_service(|stream: TcpStream| async move {
+        let accepted = fn_service(move |stream: TcpStream| async move {
             let peer = stream.peer_addr().ok();
-            Ok::<_, DispatchError>((stream, Protocol::Http1, peer))
+            Ok::<_, DispatchError>((Paced::new(stream, pace), Protocol::Http1, peer))
         });
         accepted.and_then(http)
     };

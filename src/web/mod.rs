@@ -5,6 +5,7 @@
 
 pub mod a2a;
 pub mod budget;
+pub mod connection;
 pub mod consent;
 pub mod documents;
 pub mod error;

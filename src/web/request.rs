@@ -15,6 +15,7 @@ use tracing::field::Empty;
 use tracing_actix_web::RootSpanBuilder;
 
 use super::budget::{self, Budget};
+use super::connection::answering;
 use super::error;
 use super::site::{Hosts, Misaddressed};
 use crate::directory::Snapshot;
@@ -129,6 +130,7 @@ async fn answer<B: MessageBody + 'static>(
     next: Next<B>,
     refused: Option<HttpResponse>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let _answering = answering(&request);
     let id = id_of(&request);
     let mut response = match refused {
         Some(answer) => request.into_response(answer),
