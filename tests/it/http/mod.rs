@@ -19,5 +19,6 @@ mod revocation;
 mod routes;
 mod sign_in_again;
 mod step_up;
+mod storage_faults;
 mod turn;
 mod whole_flow;

@@ -5,7 +5,7 @@ use sqlx::{Column as _, Connection as _, Executor as _, PgConnection, Row as _, 
 use super::database::{Database, Kind};
 
 /// All tables of the schema.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "SELECT * FROM directory_revision",
     "SELECT * FROM brand",
     "SELECT * FROM personal_agent",
@@ -22,6 +22,7 @@ const TABLES: [&str; 16] = [
     "SELECT * FROM turn",
     "SELECT * FROM receipt",
     "SELECT * FROM audit",
+    "SELECT * FROM audit_head",
 ];
 
 /// One row as `column=value` words.

@@ -6,6 +6,7 @@ pub(crate) mod build;
 pub(crate) mod client;
 pub(crate) mod contents;
 pub(crate) mod database;
+pub(crate) mod faults;
 pub(crate) mod flow;
 pub(crate) mod keys;
 pub(crate) mod origin;
