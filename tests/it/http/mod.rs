@@ -8,6 +8,7 @@ mod delegation;
 mod device_authorization;
 mod forms;
 mod kinds;
+mod leaks;
 mod limits;
 mod messages;
 mod open_registration;

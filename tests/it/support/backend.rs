@@ -128,9 +128,12 @@ impl Backend {
             }
         }
         let script = self.script.lock().unwrap().clone();
-        self.seen.lock().unwrap().push(SeenTurn { head, body: bytes[end..].to_vec() });
+        let turn = SeenTurn { head, body: bytes[end..].to_vec() };
+        let heard = turn.header("authorization").unwrap_or_default().replace("Bearer ", "");
+        self.seen.lock().unwrap().push(turn);
         tokio::time::sleep(script.after).await;
         let Script { status, content_type, body, .. } = script;
+        let body = body.replace("{heard}", &heard);
         if status == 0 {
             return;
         }

@@ -7,6 +7,8 @@ use assent::outbound::{Method, Outbound, Request, Response};
 use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
+use super::carried::Carried;
+
 /// A request in the making.
 #[derive(Clone)]
 pub(crate) struct Ask {
@@ -59,8 +61,12 @@ impl Ask {
         self.body("application/json", body.to_string())
     }
 
+    /// Sends it; a refusal may repeat no secret of it.
     pub(crate) async fn send(self) -> Answer {
-        Answer(self.outbound.exchange(self.request).await.unwrap())
+        let carried = Carried::of(&self.request);
+        let answer = self.outbound.exchange(self.request).await.unwrap();
+        carried.assert_kept_back(&answer);
+        Answer(answer)
     }
 }
 

@@ -3,11 +3,13 @@
 
 pub(crate) mod backend;
 pub(crate) mod build;
+mod carried;
 pub(crate) mod client;
 pub(crate) mod contents;
 pub(crate) mod database;
 pub(crate) mod faults;
 pub(crate) mod flow;
 pub(crate) mod keys;
+pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod world;

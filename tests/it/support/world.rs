@@ -25,6 +25,8 @@ use super::keys::KeyServer;
 
 /// The instant at which every test begins.
 pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
+/// 32 times the letter A.
+pub(crate) const MASTER_KEY: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=";
 pub(crate) const PROVIDER: &str = "provider.example.com";
 pub(crate) const AUDIENCE: &str = "https://provider.example.com/a2a";
 /// Path-based, the built-in shop agent, no `return_url`.
@@ -231,8 +233,8 @@ async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outboun
     let config = format!(
         "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
          admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
-         master_key = \"{}\"\n{}{}",
-        db.url, "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=", setup.keys, setup.sections
+         master_key = \"{MASTER_KEY}\"\n{}{}",
+        db.url, setup.keys, setup.sections
     );
     let config = Config::from_toml(&config).unwrap();
     let asking = OutboundConfig { allow_private: true, ..OutboundConfig::default() };

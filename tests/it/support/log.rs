@@ -1,0 +1,84 @@
+//! What this process logs, at its most talkative, while a test listens: for a search through it.
+//!
+//! There is one log per process. Where tests share a process, each also hears the others, which harms none: whatever a
+//! test looks for is random, and must be in nobody's line.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use tracing_subscriber::filter::LevelFilter;
+
+#[derive(Default)]
+struct Heard {
+    listeners: usize,
+    text: Vec<u8>,
+    /// What the requests of the tests carried meanwhile.
+    carried: Vec<String>,
+}
+
+static HEARD: Mutex<Heard> = Mutex::new(Heard { listeners: 0, text: Vec::new(), carried: Vec::new() });
+
+fn heard() -> MutexGuard<'static, Heard> {
+    HEARD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes down what is logged while anyone listens.
+struct Pen;
+
+impl Write for Pen {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let mut heard = heard();
+        if heard.listeners > 0 {
+            heard.text.extend_from_slice(line);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Notes what a request carries, while anyone listens.
+pub(super) fn note_carried(secrets: &[String]) {
+    let mut heard = heard();
+    if heard.listeners > 0 {
+        heard.carried.extend_from_slice(secrets);
+    }
+}
+
+/// One who listens.
+pub(crate) struct Listener(());
+
+impl Listener {
+    /// Hears all that is logged from now on, of every crate and at every level.
+    pub(crate) fn start() -> Self {
+        static SUBSCRIBE: Once = Once::new();
+        heard().listeners += 1;
+        SUBSCRIBE.call_once(|| {
+            let log = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
+            log.with_writer(|| Pen).try_init().expect("nobody else takes the log of the tests");
+        });
+        Self(())
+    }
+
+    /// The log so far.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&heard().text).into_owned()
+    }
+
+    /// What the requests so far carried: bearer tokens, cookies, the fields of forms that prove something.
+    pub(crate) fn carried(&self) -> Vec<String> {
+        heard().carried.clone()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut heard = heard();
+        heard.listeners -= 1;
+        if heard.listeners == 0 {
+            (heard.text, heard.carried) = (Vec::new(), Vec::new());
+        }
+    }
+}
