@@ -7,6 +7,7 @@ mod decision;
 mod delegation;
 mod device_authorization;
 mod forms;
+mod killed;
 mod kinds;
 mod leaks;
 mod limits;

@@ -1,6 +1,7 @@
 //! A Brand's agent as a test scripts it: one answer for every turn, and a record of the turns.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -60,6 +61,7 @@ pub(crate) struct Backend {
     pub(crate) address: SocketAddr,
     script: Arc<Mutex<Script>>,
     seen: Arc<Mutex<Vec<SeenTurn>>>,
+    answered: Arc<AtomicUsize>,
 }
 
 impl Backend {
@@ -69,6 +71,7 @@ impl Backend {
             address: listener.local_addr().unwrap(),
             script: Arc::new(Mutex::new(Script::text("Hello."))),
             seen: Arc::default(),
+            answered: Arc::default(),
         };
         let serving = backend.clone();
         tokio::spawn(async move {
@@ -105,6 +108,13 @@ impl Backend {
         panic!("{} turns after five seconds, {count} expected", self.seen().len());
     }
 
+    /// Returns once so many answers have left.
+    pub(crate) async fn answered_at_least(&self, count: usize) {
+        while self.answered.load(Ordering::SeqCst) < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     async fn answer(self, mut socket: TcpStream) {
         let mut bytes = Vec::new();
         let mut chunk = [0; 16 * 1024];
@@ -139,5 +149,6 @@ impl Backend {
         }
         let head = format!("HTTP/1.1 {status} X\r\nContent-Type: {content_type}\r\nContent-Length: {}", body.len());
         let _ = socket.write_all(format!("{head}\r\nConnection: close\r\n\r\n{body}").as_bytes()).await;
+        self.answered.fetch_add(1, Ordering::SeqCst);
     }
 }

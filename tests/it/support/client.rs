@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use assent::outbound::{Method, Outbound, Request, Response};
+use assent::outbound::{Method, Outbound, OutboundError, Request, Response};
 use serde_json::{Value, json};
 use url::{Url, form_urlencoded};
 
@@ -63,10 +63,15 @@ impl Ask {
 
     /// Sends it; a refusal may repeat no secret of it.
     pub(crate) async fn send(self) -> Answer {
+        self.attempt().await.unwrap()
+    }
+
+    /// The same, to one who may be gone before the answer.
+    pub(crate) async fn attempt(self) -> Result<Answer, OutboundError> {
         let carried = Carried::of(&self.request);
-        let answer = self.outbound.exchange(self.request).await.unwrap();
+        let answer = self.outbound.exchange(self.request).await?;
         carried.assert_kept_back(&answer);
-        Answer(answer)
+        Ok(Answer(answer))
     }
 }
 

@@ -12,4 +12,5 @@ pub(crate) mod flow;
 pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod origin;
+pub(crate) mod process;
 pub(crate) mod world;

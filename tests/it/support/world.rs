@@ -1,5 +1,6 @@
 //! A Provider at work with everyone around it: two personal agents, four Brands, a clock that the test moves.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,12 +67,14 @@ pub(crate) struct Setup {
     /// Its sections.
     pub(crate) sections: String,
     pub(crate) resolver: Arc<dyn Resolver>,
+    /// When it begins.
+    pub(crate) now: Timestamp,
 }
 
 impl Default for Setup {
     fn default() -> Self {
         let sections = "[outbound]\nallow_private = true\n".to_owned();
-        Self { keys: String::new(), sections, resolver: Arc::new(SystemResolver) }
+        Self { keys: String::new(), sections, resolver: Arc::new(SystemResolver), now: NOW }
     }
 }
 
@@ -94,12 +97,18 @@ pub(crate) struct World {
     pub(crate) pa_keys: KeyServer,
     pub(crate) backend: Backend,
     http: Outbound,
-    running: Running,
+    public: SocketAddr,
+    running: Option<Running>,
 }
 
 impl World {
     pub(crate) async fn start(db: &Database) -> Self {
         Self::start_as(db, &Setup::default()).await
+    }
+
+    /// The same at another instant.
+    pub(crate) async fn start_at(db: &Database, now: Timestamp) -> Self {
+        Self::start_as(db, &Setup { now, ..Setup::default() }).await
     }
 
     /// The same with more lines of the configuration: keys, then sections.
@@ -110,7 +119,7 @@ impl World {
 
     /// The same with a node of this setup, which must allow plain HTTP.
     pub(crate) async fn start_as(db: &Database, setup: &Setup) -> Self {
-        let clock = Clock::manual(NOW);
+        let clock = Clock::manual(setup.now);
         let (app, http, running) = node(db, &clock, setup).await;
         let party = |issuer| Arc::new(Party::new(issuer));
         let (pa, other_pa) = (party("https://pa.example.com"), party("https://other-pa.example.com"));
@@ -119,7 +128,8 @@ impl World {
         let other_keys = KeyServer::start(other_pa.jwks()).await;
         let backend = Backend::start().await;
         let file = Self::apply_file(&pa_keys, &other_keys, &backend, &brand_login);
-        let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, running };
+        let (public, running) = (running.public, Some(running));
+        let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, public, running };
         world.apply(&file).await;
         world
     }
@@ -132,10 +142,24 @@ impl World {
     /// The same with a setup of its own.
     pub(crate) async fn another_node_as(&self, db: &Database, setup: &Setup) -> Self {
         let (app, http, running) = node(db, &self.clock, setup).await;
-        let (pa, other_pa) = (Arc::clone(&self.pa), Arc::clone(&self.other_pa));
-        let (brand_login, clock) = (Arc::clone(&self.brand_login), self.clock.clone());
-        let (pa_keys, backend) = (self.pa_keys.clone(), self.backend.clone());
-        Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, running }
+        let view = self.through(running.public);
+        Self { app, http, running: Some(running), ..view }
+    }
+
+    /// The same parties, who ask the node at this address.
+    pub(crate) fn through(&self, public: SocketAddr) -> Self {
+        Self {
+            app: Arc::clone(&self.app),
+            clock: self.clock.clone(),
+            pa: Arc::clone(&self.pa),
+            other_pa: Arc::clone(&self.other_pa),
+            brand_login: Arc::clone(&self.brand_login),
+            pa_keys: self.pa_keys.clone(),
+            backend: self.backend.clone(),
+            http: self.http.clone(),
+            public,
+            running: None,
+        }
     }
 
     fn apply_file(pa: &KeyServer, other: &KeyServer, backend: &Backend, login: &Party) -> String {
@@ -178,11 +202,11 @@ impl World {
     }
 
     pub(crate) fn ask(&self, method: Method, host: &str, path: &str) -> Ask {
-        Ask::new(&self.http, self.running.public, method, host, path)
+        Ask::new(&self.http, self.public, method, host, path)
     }
 
-    pub(crate) fn public(&self) -> std::net::SocketAddr {
-        self.running.public
+    pub(crate) const fn public(&self) -> SocketAddr {
+        self.public
     }
 
     /// A JWT of the first personal agent for `sub`.
@@ -224,19 +248,29 @@ impl World {
     }
 
     pub(crate) async fn stop(self) {
-        self.running.stop(false).await.unwrap();
+        if let Some(running) = self.running {
+            running.stop(false).await.unwrap();
+        }
     }
 }
 
-/// A node that listens, and a client to ask it with.
-async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outbound, Running) {
-    let config = format!(
+/// The configuration of a node of the usual setup.
+pub(crate) fn configuration(db: &Database) -> String {
+    configured(db, &Setup::default())
+}
+
+fn configured(db: &Database, setup: &Setup) -> String {
+    format!(
         "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\nlisten = \"127.0.0.1:0\"\n\
          admin_listen = \"127.0.0.1:0\"\ndatabase_url = \"{}\"\nshutdown_seconds = 1\n\
          master_key = \"{MASTER_KEY}\"\n{}{}",
         db.url, setup.keys, setup.sections
-    );
-    let config = Config::from_toml(&config).unwrap();
+    )
+}
+
+/// A node that listens, and a client to ask it with.
+async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outbound, Running) {
+    let config = Config::from_toml(&configured(db, setup)).unwrap();
     let asking = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
     let http = Outbound::new(&asking, Arc::new(SystemResolver)).unwrap();
     let (clock, resolver) = (clock.clone(), Arc::clone(&setup.resolver));
