@@ -120,6 +120,7 @@ mod tests {
         is_public(text.parse().unwrap())
     }
 
+    // case 15
     #[test]
     fn special_purpose_addresses_are_not_public() {
         for address in [
@@ -188,6 +189,7 @@ mod tests {
         policy.check(&Url::parse(text).unwrap()).is_err()
     }
 
+    // case 15
     #[test]
     fn a_private_address_is_refused_in_every_spelling() {
         let policy = policy(&[]);
@@ -214,6 +216,7 @@ mod tests {
         }
     }
 
+    // case 15
     #[test]
     fn schemes_other_than_https_and_credentials_are_refused() {
         let policy = policy(&["a.example"]);

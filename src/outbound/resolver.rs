@@ -92,12 +92,14 @@ mod tests {
         Some(answer.map(|address| address.ip().to_string()).collect())
     }
 
+    // case 15
     #[tokio::test]
     async fn of_a_mixed_answer_only_the_public_addresses_are_connected() {
         let mixed = let_through(&["10.0.0.1:0", "8.8.8.8:0", "[::ffff:10.0.0.1]:0", "[2606:4700::1111]:0"]).await;
         assert_eq!(mixed, Some(vec!["8.8.8.8".to_owned(), "2606:4700::1111".to_owned()]));
     }
 
+    // case 15
     #[tokio::test]
     async fn an_answer_without_a_public_address_is_no_answer() {
         assert_eq!(let_through(&["127.0.0.1:0", "[fd00::1]:0", "100.64.0.1:0", "[64:ff9b::a00:1]:0"]).await, None);

@@ -1,10 +1,12 @@
 //! Exchanges over real sockets, with servers and certificate authorities of their own.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use futures_util::future::BoxFuture;
 use openssl::asn1::Asn1Time;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
@@ -107,7 +109,7 @@ struct Authority {
     key: PKey<Private>,
 }
 
-fn certificate(subject: &str, ends: i64, issuer: Option<&Authority>) -> Authority {
+fn certificate(subject: &str, (begins, ends): (i64, i64), issuer: Option<&Authority>) -> Authority {
     let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
     let key = PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap();
     let mut name = X509NameBuilder::new().unwrap();
@@ -121,20 +123,22 @@ fn certificate(subject: &str, ends: i64, issuer: Option<&Authority>) -> Authorit
     builder.set_subject_name(&name).unwrap();
     builder.set_issuer_name(issuer.map_or(&name, |issuer| issuer.certificate.subject_name())).unwrap();
     builder.set_pubkey(&key).unwrap();
-    builder.set_not_before(&Asn1Time::from_unix(1_600_000_000).unwrap()).unwrap();
+    builder.set_not_before(&Asn1Time::from_unix(begins).unwrap()).unwrap();
     builder.set_not_after(&Asn1Time::from_unix(ends).unwrap()).unwrap();
     if issuer.is_none() {
         builder.append_extension(BasicConstraints::new().critical().ca().build().unwrap()).unwrap();
-    } else {
-        let names = SubjectAlternativeName::new().dns(subject).build(&builder.x509v3_context(None, None)).unwrap();
-        builder.append_extension(names).unwrap();
     }
+    let names = SubjectAlternativeName::new().dns(subject).build(&builder.x509v3_context(None, None)).unwrap();
+    builder.append_extension(names).unwrap();
     builder.sign(issuer.map_or(&key, |issuer| &issuer.key), MessageDigest::sha256()).unwrap();
     Authority { certificate: builder.build(), key }
 }
 
-const IN_2099: i64 = 4_070_908_800;
+const IN_2020: i64 = 1_600_000_000;
 const IN_2021: i64 = 1_610_000_000;
+const IN_2098: i64 = 4_050_000_000;
+const IN_2099: i64 = 4_070_908_800;
+const NOW: (i64, i64) = (IN_2020, IN_2099);
 
 fn tls(leaf: &Authority) -> Option<SslAcceptor> {
     let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).unwrap();
@@ -147,15 +151,23 @@ fn ok(stream: &mut dyn Stream, _head: &str) {
     answer(stream, b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
 }
 
-/// What comes of calling `https://keys.example/` where the certificate names `subject` and ends at `ends`.
-async fn called_with(subject: &str, ends: i64, trusted: bool) -> Result<Vec<u8>, OutboundError> {
-    let authority = certificate("Test authority", IN_2099, None);
-    let other = certificate("Another authority", IN_2099, None);
-    let server = serve(tls(&certificate(subject, ends, Some(&authority))), ok);
+/// Who signed a server's certificate.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Signer {
+    InCaFile,
+    Unknown,
+    Itself,
+}
+
+/// What comes of calling `https://keys.example/` where the certificate names `subject`, has this life and this signer.
+async fn called_with(subject: &str, life: (i64, i64), signer: Signer) -> Result<Vec<u8>, OutboundError> {
+    let authority = certificate("Test authority", NOW, None);
+    let other = certificate("Another authority", NOW, None);
+    let server = serve(tls(&certificate(subject, life, (signer != Signer::Itself).then_some(&authority))), ok);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ca.pem");
     let mut pem = other.certificate.to_pem().unwrap();
-    if trusted {
+    if signer == Signer::InCaFile {
         pem.extend(authority.certificate.to_pem().unwrap());
     }
     fs::write(&file, pem).unwrap();
@@ -164,20 +176,29 @@ async fn called_with(subject: &str, ends: i64, trusted: bool) -> Result<Vec<u8>,
     outcome
 }
 
+// case 15: with TLS
 #[tokio::test]
 async fn a_certificate_of_an_added_authority_is_accepted() {
-    assert_eq!(called_with(HOST, IN_2099, true).await, Ok(b"{}".to_vec()));
+    assert_eq!(called_with(HOST, NOW, Signer::InCaFile).await, Ok(b"{}".to_vec()));
 }
 
+// case 15: with TLS
 #[tokio::test]
-async fn a_certificate_of_another_name_an_old_one_and_one_of_nobody_are_refused() {
+async fn a_certificate_of_another_name_time_or_authority_is_refused() {
     let refused = OutboundError::Failed {
         host: HOST.to_owned(),
         reason: "the TLS handshake failed, or the certificate is not trusted",
     };
-    assert_eq!(called_with("other.example", IN_2099, true).await, Err(refused.clone()));
-    assert_eq!(called_with(HOST, IN_2021, true).await, Err(refused.clone()));
-    assert_eq!(called_with(HOST, IN_2099, false).await, Err(refused));
+    for (subject, life, signer) in [
+        ("other.example", NOW, Signer::InCaFile),
+        ("www.keys.example", NOW, Signer::InCaFile),
+        (HOST, (IN_2020, IN_2021), Signer::InCaFile),
+        (HOST, (IN_2098, IN_2099), Signer::InCaFile),
+        (HOST, NOW, Signer::Unknown),
+        (HOST, NOW, Signer::Itself),
+    ] {
+        assert_eq!(called_with(subject, life, signer).await, Err(refused.clone()), "{subject} {life:?}");
+    }
 }
 
 #[test]
@@ -193,6 +214,7 @@ fn a_ca_file_that_adds_nothing_is_refused_at_start() {
     assert!(matches!(setup(), Some(OutboundError::Setup(_))));
 }
 
+// case 15
 #[tokio::test]
 async fn a_name_at_a_private_address_is_never_connected_to() {
     let server = serve(None, ok);
@@ -204,6 +226,38 @@ async fn a_name_at_a_private_address_is_never_connected_to() {
     assert_eq!(server.count(), 0);
 }
 
+/// Each answer once, then the last one for good; how often it was asked.
+struct Changing(Vec<Vec<SocketAddr>>, AtomicUsize);
+
+impl Resolver for Changing {
+    fn resolve<'a>(&'a self, _host: &'a str) -> BoxFuture<'a, io::Result<Vec<SocketAddr>>> {
+        let asked = self.1.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Ok(self.0[asked.min(self.0.len() - 1)].clone())))
+    }
+}
+
+// case 15: rebinding
+#[tokio::test]
+async fn a_name_that_changes_its_answer_is_connected_to_where_it_was_checked() {
+    let server = serve(None, ok);
+    // A block of the global unicast range that nobody was given: public by its number, and never reached.
+    let nowhere: SocketAddr = "[3000::1]:443".parse().unwrap();
+    let mapped = SocketAddr::new("::ffff:127.0.0.1".parse().unwrap(), server.address.port());
+    for first in [vec![nowhere], vec![server.address, nowhere, mapped]] {
+        let resolver = Arc::new(Changing(vec![first, vec![server.address]], AtomicUsize::new(0)));
+        let outbound = Outbound::new(&OutboundConfig::default(), Arc::<Changing>::clone(&resolver)).unwrap();
+        let mut request = Request::get(url("https://rebound.example/"));
+        request.timeout = Duration::from_millis(200);
+        let outcome = outbound.exchange(request).await.err().unwrap();
+        assert!(matches!(outcome, OutboundError::Failed { .. } | OutboundError::TimedOut { .. }), "{outcome}");
+        assert_eq!(resolver.1.load(Ordering::SeqCst), 1, "what is checked is what is connected to");
+        let outcome = outbound.get_json(&url("https://rebound.example/")).await;
+        assert_eq!(outcome, Err(OutboundError::NotPublic { host: "rebound.example".to_owned() }));
+    }
+    assert_eq!(server.count(), 0);
+}
+
+// case 15
 #[tokio::test]
 async fn plain_http_is_not_spoken_even_to_a_private_host() {
     let server = serve(None, ok);
@@ -212,16 +266,28 @@ async fn plain_http_is_not_spoken_even_to_a_private_host() {
     assert_eq!(server.count(), 0);
 }
 
+// case 14
 #[tokio::test]
 async fn a_redirect_is_an_answer_and_is_not_followed() {
-    let server = serve(None, |stream, _| {
-        answer(stream, b"HTTP/1.1 301 X\r\nlocation: /else\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    static ELSEWHERE: OnceLock<String> = OnceLock::new();
+    let elsewhere = serve(None, ok);
+    ELSEWHERE.set(elsewhere.url("/else").to_string()).unwrap();
+    let server = serve(None, |stream, head| {
+        let status = &head["GET /".len()..][..3];
+        let to = if head.contains("?same") { "/else" } else { ELSEWHERE.get().unwrap() };
+        let head = format!("HTTP/1.1 {status} X\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        answer(stream, head.as_bytes());
     });
-    let response = lenient().exchange(Request::get(server.url("/"))).await.unwrap();
-    assert_eq!((response.status, response.header("Location")), (301, Some("/else")));
-    let outcome = lenient().get_json(&server.url("/")).await;
-    assert_eq!(outcome, Err(OutboundError::Status { host: "127.0.0.1".to_owned(), status: 301 }));
-    assert_eq!(server.count(), 2);
+    for status in [300, 301, 302, 303, 307, 308] {
+        for path in [format!("/{status}"), format!("/{status}?same")] {
+            let response = lenient().exchange(Request::get(server.url(&path))).await.unwrap();
+            assert_eq!(response.status, status);
+            assert!(response.header("Location").unwrap().ends_with("/else"));
+            let outcome = lenient().get_json(&server.url(&path)).await;
+            assert_eq!(outcome, Err(OutboundError::Status { host: "127.0.0.1".to_owned(), status }));
+        }
+    }
+    assert_eq!((server.count(), elsewhere.count()), (24, 0));
 }
 
 #[tokio::test]
@@ -241,6 +307,7 @@ async fn a_body_is_cut_off_above_its_bound_and_whole_at_it() {
     assert_eq!(outcome, Some(OutboundError::TooLarge { host: "127.0.0.1".to_owned() }));
 }
 
+// case 14
 #[tokio::test]
 async fn an_endless_body_is_cut_off_at_the_bound() {
     let server = serve(None, |stream, _| {
@@ -251,6 +318,7 @@ async fn an_endless_body_is_cut_off_at_the_bound() {
     assert_eq!(outcome, Err(OutboundError::TooLarge { host: "127.0.0.1".to_owned() }));
 }
 
+// case 14
 #[tokio::test]
 async fn a_dripping_body_does_not_outlast_the_time_of_the_exchange() {
     let server = serve(None, |stream, _| {
@@ -265,6 +333,7 @@ async fn a_dripping_body_does_not_outlast_the_time_of_the_exchange() {
     assert_eq!(outcome, Some(OutboundError::TimedOut { host: "127.0.0.1".to_owned() }));
 }
 
+// case 14
 #[tokio::test]
 async fn a_compressed_body_is_neither_asked_for_nor_unpacked() {
     let server = serve(None, |stream, head| {

@@ -60,7 +60,7 @@ fn what_is_not_a_key_set_is_refused() {
     assert!(KeySet::parse(br#"{"keys":[]}"#).unwrap().is_empty());
 }
 
-// case 14
+// case 14: 1000 keys
 #[test]
 fn only_a_bounded_number_of_entries_is_looked_at() {
     let good = public(SigningAlg::Es256, "good");

@@ -88,6 +88,7 @@ async fn a_set_is_fetched_once_in_eight_minutes() {
     assert_eq!(host.count(), 1);
 }
 
+// case 17
 #[tokio::test]
 async fn after_ten_minutes_a_set_is_not_served_before_a_newer_one_was_asked_for() {
     let (host, keys) = cache();
@@ -112,6 +113,7 @@ async fn an_older_set_is_served_while_a_newer_one_is_fetched() {
     assert_eq!(host.count(), 2);
 }
 
+// case 14
 #[tokio::test]
 async fn an_older_set_stays_in_use_for_an_hour_when_fetches_fail() {
     for failure in [Answer::Nothing, Answer::Nonsense] {
@@ -128,6 +130,7 @@ async fn an_older_set_stays_in_use_for_an_hour_when_fetches_fail() {
     }
 }
 
+// case 14
 #[tokio::test]
 async fn a_set_older_than_an_hour_is_not_served_even_once() {
     let (host, keys) = cache();
@@ -165,6 +168,7 @@ async fn fifty_callers_at_once_share_one_fetch_whether_it_succeeds_or_fails() {
     }
 }
 
+// case 16
 #[tokio::test]
 async fn an_unknown_key_is_worth_one_fetch_in_thirty_seconds() {
     let (host, keys) = cache();
@@ -194,6 +198,7 @@ async fn a_failed_fetch_for_an_unknown_key_keeps_the_set_and_spends_the_thirty_s
     assert_eq!(keys.get(&url, at(30)).await.as_deref(), Ok(&1));
 }
 
+// case 16
 #[tokio::test]
 async fn fifty_unknown_keys_at_once_share_one_fetch() {
     let (host, keys) = cache();
@@ -210,6 +215,7 @@ async fn fifty_unknown_keys_at_once_share_one_fetch() {
     assert_eq!(host.count(), 2);
 }
 
+// case 16
 #[tokio::test]
 async fn a_slow_host_holds_up_neither_its_own_known_keys_nor_another_host() {
     let (host, keys) = cache();
