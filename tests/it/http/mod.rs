@@ -8,6 +8,7 @@ mod delegation;
 mod device_authorization;
 mod forms;
 mod killed;
+mod hostile;
 mod kinds;
 mod leaks;
 mod limits;

@@ -13,4 +13,5 @@ pub(crate) mod keys;
 pub(crate) mod log;
 pub(crate) mod origin;
 pub(crate) mod process;
+pub(crate) mod tls;
 pub(crate) mod world;

@@ -172,7 +172,7 @@ impl Shared {
     }
 }
 
-/// Reads a request's head; `None` when it does not arrive.
+/// Reads a request to its end; `None` when it does not arrive.
 fn path_of(stream: &mut dyn Stream) -> Option<String> {
     let mut head = Vec::new();
     let mut byte = [0];
@@ -182,6 +182,9 @@ fn path_of(stream: &mut dyn Stream) -> Option<String> {
             _ => return None,
         }
     }
-    let head = String::from_utf8(head).ok()?;
+    let head = String::from_utf8(head).ok()?.to_ascii_lowercase();
+    let length = head.split_once("content-length: ").and_then(|(_, rest)| rest.split("\r\n").next());
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).ok()?;
     head.split(' ').nth(1).map(str::to_owned)
 }
