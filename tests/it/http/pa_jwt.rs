@@ -1,6 +1,7 @@
 //! The personal-agent JWT over HTTP (PACT §3.2, §3.4): what is not good is the bare 401 on every route. What the verifier
 //! itself judges is in `src/crypto/pa_jwt/tests.rs`.
 
+mod key_sets;
 mod keys;
 
 use assent::outbound::Method;

@@ -19,7 +19,7 @@ use crate::support::keys::KeyServer;
 use crate::support::world::{PROVIDER, Party, SHOP, World, personal_agent_table};
 
 /// A token of `party` under a header of the test's own, with good claims.
-fn under(world: &World, party: &Party, header: &Value) -> String {
+pub(super) fn under(world: &World, party: &Party, header: &Value) -> String {
     let signer = ES256.signer_from_jwk(&Jwk::from_bytes(party.key.private_jwk.expose()).unwrap()).unwrap();
     signed_by(&signer, world, header)
 }
