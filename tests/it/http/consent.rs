@@ -4,18 +4,9 @@ use assent::outbound::Method;
 use serde_json::json;
 
 use crate::support::client::Answer;
-use crate::support::database::{Database, on_both_databases};
+use crate::support::database::on_both_databases;
 use crate::support::flow::{Page, Tokens};
 use crate::support::world::{AIRLINE, CLUB, SHOP, World, brand_table, issuer};
-
-/// Everything but the pages that were made: those say nothing of what anyone may do.
-async fn decided_so_far(db: &Database) -> Vec<String> {
-    let contents = db.contents().await;
-    let pages = "SELECT * FROM consent_page";
-    let from = contents.iter().position(|line| line == pages).unwrap();
-    let to = from + 1 + db.count(pages).await;
-    [&contents[..from], &contents[to..]].concat()
-}
 
 /// That this leads to the Brands' login, which gets `code` and nothing of the User.
 fn assert_leads_to_login(answer: &Answer, brand: &str, code: &str) {
@@ -83,7 +74,7 @@ on_both_databases! {
             let page = if brand == CLUB { None } else { Some(page.await) };
             let cookie = page.as_ref().and_then(|page| page.cookie.clone());
             let before = db.contents().await;
-            let decided = decided_so_far(&db).await;
+            let decided = db.contents_but(&["consent_page"]).await;
             let of_page = page.as_ref().map_or("x", |page| page.session.as_str());
             let decision = format!("/consent/decision?session={of_page}&decision=allow&scope=orders:read");
             let with_code = format!("/consent?user_code={}", codes.user_code);
@@ -109,7 +100,8 @@ on_both_databases! {
                 let ask = world.at_issuer(method, brand, &with_code).cookie(cookie.as_deref().unwrap());
                 assert_eq!(ask.send().await.status(), 200);
             }
-            assert_eq!(decided_so_far(&db).await, decided);
+            // The pages that were made say nothing of what anyone may do.
+            assert_eq!(db.contents_but(&["consent_page"]).await, decided);
             let pending = world.poll(brand, "user-1", &codes.device_code).await;
             assert_eq!(pending.oauth_error(), "authorization_pending");
         }

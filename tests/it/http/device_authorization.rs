@@ -144,8 +144,10 @@ on_both_databases! {
         assert_eq!(pending.oauth_error(), "authorization_pending");
 
         world.advance(449);
+        let before = db.contents().await;
         let answer = ask_for(&world, "user-1", "orders:read").await;
         assert_eq!((answer.status(), answer.header("retry-after")), (429, Some("1")));
+        assert_eq!(db.contents().await, before);
         world.advance(1);
         // Five have expired by now: five can be made.
         for _ in 0..5 {
@@ -173,11 +175,15 @@ on_both_databases! {
         for _ in 0..20 {
             all.push(world.codes(SHOP, "user-1", "orders:read").await);
         }
+        let before = db.contents().await;
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 429);
+        assert_eq!(db.contents().await, before);
         let page = world.sign_in(SHOP, "jane", &all[7].user_code).await;
         assert_eq!(world.decide(SHOP, &page.session, "deny", &[]).await.status(), 303);
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 200);
+        let before = db.contents().await;
         assert_eq!(ask_for(&world, "user-1", "orders:read").await.status(), 429);
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 

@@ -303,17 +303,21 @@ on_both_databases! {
         let send =
             async |token: Option<&str>| world.send(AIRLINE, "user-1", token, "m-1", Some(&context), "Hello").await;
         let john = world.tokens(AIRLINE, "user-1", "john", &["orders:read"]).await;
+        let before = db.contents().await;
         send(None).await.assert_a2a_error("INVALID_PARAMS");
         send(Some(&john.access)).await.assert_a2a_error("INVALID_PARAMS");
+        assert_eq!(db.contents().await, before);
         assert_eq!(send(Some(&tokens.access)).await.text(), reply.text());
         let refreshed = Tokens::of(&world.refresh(AIRLINE, "user-1", &tokens.refresh).await);
         assert_eq!(send(Some(&refreshed.access)).await.text(), reply.text(), "another token of the same grant");
 
         world.oauth(AIRLINE, "/revoke", "user-1", &[("token", &refreshed.refresh)]).await.assert_empty(200);
-        send(Some(&refreshed.access)).await.assert_invalid_token();
         let anew = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         assert_ne!(anew.grant(), tokens.grant());
+        let before = db.contents().await;
+        send(Some(&refreshed.access)).await.assert_invalid_token();
         send(Some(&anew.access)).await.assert_a2a_error("INVALID_PARAMS");
+        assert_eq!(db.contents().await, before);
         assert_eq!(world.backend.seen().len(), 1);
         // A reply without delegation is anybody's who may use the context.
         let alone = world.send(AIRLINE, "user-1", None, "m-1", None, "Hello").await;

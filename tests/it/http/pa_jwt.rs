@@ -187,6 +187,7 @@ on_both_databases! {
     async fn a_token_counts_in_the_header_alone_whatever_the_case_of_its_scheme(db: Database) {
         let world = World::start(&db).await;
         let good = world.jwt("user-1");
+        let before = db.contents().await;
         for scheme in ["bearer", "BEARER", "BeArEr"] {
             assert_accepted(&world, scheme, |ask| ask.header("authorization", &format!("{scheme} {good}"))).await;
         }
@@ -198,6 +199,7 @@ on_both_databases! {
         world.at_issuer(Method::POST, SHOP, "/token").form(&form).send().await.assert_unauthenticated();
         let cookie = format!("access_token={good}; authorization=Bearer {good}");
         assert_refused(&world, "a cookie", |ask| ask.header("cookie", &cookie)).await;
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 

@@ -210,9 +210,13 @@ on_both_databases! {
         let world = World::start(&db).await;
         let codes = approved(&world).await;
         end_the_grant(&world, &db).await;
+        let before = db.contents().await;
         assert_eq!(polled(&world, &codes).await, "invalid_grant");
+        assert_eq!(db.contents().await, before);
         let later = approved(&world).await;
+        let before = db.contents().await;
         assert_eq!(polled(&world, &codes).await, "invalid_grant");
+        assert_eq!(db.contents().await, before);
         Tokens::of(&poll(&world, &later).await);
         world.stop().await;
     }
@@ -246,9 +250,11 @@ on_both_databases! {
         assert_eq!(db.count("SELECT id FROM delegation_grant WHERE state = 'live'").await, 0);
         // Delegation that comes back does not bring the grants back.
         world.apply(&brand_table(SHOP, "Example Shop", agent, Some((&world.brand_login, "")))).await;
+        let before = db.contents().await;
         assert_eq!(polled(&world, &codes).await, "invalid_grant");
         assert_eq!(world.refresh(SHOP, "user-2", &tokens.refresh).await.oauth_error(), "invalid_grant");
         world.send(SHOP, "user-2", Some(&tokens.access), "m-1", None, "Hello").await.assert_invalid_token();
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 

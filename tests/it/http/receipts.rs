@@ -141,12 +141,14 @@ on_both_databases! {
         let claims = &reply.json()["message"]["metadata"]["pact.receipt"]["claims"];
         assert_eq!(claims["scopesUsed"], json!(["orders:read"]));
         assert_eq!(db.count("SELECT * FROM receipt").await, 1);
+        let before = db.contents().await;
         let again = world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", Some(&reply.context()), "Do it").await;
         again.assert_invalid_token();
         world
             .send(AIRLINE, "user-1", None, "m-2", Some(&reply.context()), "Hello")
             .await
             .assert_a2a_error("UNSUPPORTED_OPERATION");
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 }

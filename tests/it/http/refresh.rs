@@ -139,8 +139,10 @@ on_both_databases! {
         world.allow(SHOP, "jane", &codes, &["orders:read", "refunds:issue"]).await;
         let changed = refreshed(&world, &tokens.refresh).await;
         assert_eq!(changed.scope, "orders:read refunds:issue");
+        let before = db.contents().await;
         let answer = narrowed(&world, &changed.refresh, "orders:cancel").await;
         assert_eq!(answer.oauth_error(), "invalid_scope");
+        assert_eq!(db.contents().await, before);
         // The token of before allows no more than the grant does now.
         let reply = world.send(SHOP, "user-1", Some(&tokens.access), "m-1", None, "Cancel my order").await;
         assert_eq!(reply.json()["task"]["metadata"]["pact.missingScopes"], serde_json::json!(["orders:cancel"]));

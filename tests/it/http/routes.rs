@@ -60,6 +60,7 @@ on_both_databases! {
     async fn a_page_size_is_a_plain_decimal_from_1_to_100_given_once(db: Database) {
         let world = World::start(&db).await;
         let tasks = |query: &str| at(&world, &Method::GET, SHOP, &format!("tasks{query}")).bearer(&world.jwt("user-1"));
+        let before = db.contents().await;
         for wrong in [
             "0",
             "101",
@@ -83,6 +84,7 @@ on_both_databases! {
             assert_eq!(answer.status(), 400, "{wrong}");
             answer.assert_a2a_error("INVALID_PARAMS");
         }
+        assert_eq!(db.contents().await, before);
         for (query, size) in [
             ("?pageSize=1", 1),
             ("?pageSize=100", 100),
@@ -168,11 +170,13 @@ on_both_databases! {
         }
         let found = at(&world, &Method::GET, SHOP, "tasks/a%20b%252F%2Fc").bearer(&jwt).send().await;
         assert_eq!(found.json()["error"]["message"], "Task not found: a b%2F/c");
+        let before = db.contents().await;
         for brand in ["01M3R53Q5SZQ6FQSMSDBSSREAZ", "x", "01m3r53q5szq6fqsmsdbssreaa"] {
             let ask = |path: &str| at(&world, &Method::POST, brand, path).body("application/json", body.clone());
             ask("message:send").bearer(&jwt).send().await.assert_empty(404);
             ask("message:send").send().await.assert_unauthenticated();
         }
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 

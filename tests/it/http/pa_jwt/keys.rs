@@ -132,6 +132,7 @@ on_both_databases! {
     async fn an_unknown_kid_is_worth_one_fetch_and_no_more(db: Database) {
         let world = World::start(&db).await;
         let with_kid = |party: &Party, kid: &str| under(&world, party, &json!({ "alg": "ES256", "kid": kid }));
+        let before = db.contents().await;
         judge(&world, "known", &with_kid(&world.pa, "key-1"), true).await;
         assert_eq!(world.pa_keys.asked(), 1);
         let strangers: Vec<String> = (0..20).map(|n| with_kid(&world.pa, &format!("stranger-{n}"))).collect();
@@ -149,6 +150,7 @@ on_both_databases! {
         judge(&world, "new", &with_kid(&newer, "key-2"), true).await;
         judge(&world, "removed", &with_kid(&world.pa, "key-1"), false).await;
         assert_eq!(world.pa_keys.asked(), 3);
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 
@@ -162,10 +164,12 @@ on_both_databases! {
             key
         });
         world.pa_keys.serve_instead(json!({ "keys": without_kid }).to_string());
+        let before = db.contents().await;
         for party in &parties {
             judge(&world, "one of three", &under(&world, party, &json!({ "alg": "ES256" })), true).await;
         }
         judge(&world, "none of them", &under(&world, &world.pa, &json!({ "alg": "ES256" })), false).await;
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 
@@ -193,6 +197,7 @@ on_both_databases! {
     // case 10
     async fn weak_and_malformed_keys_and_signatures_verify_nothing(db: Database) {
         let world = World::start(&db).await;
+        let before = db.contents().await;
         let modulus = |bits: usize| BASE64_URL_SAFE_NO_PAD.encode(vec![0xb7_u8; bits / 8]);
         let rsa = openssl::rsa::Rsa::generate(1024).unwrap();
         let keys = json!([
@@ -224,6 +229,7 @@ on_both_databases! {
         for wrong in [[&zero, s].concat(), [r, &zero].concat(), [s, r].concat(), [&zero[..1], r, s].concat(), vec![]] {
             judge(&world, "signature", &with(signed, &wrong), false).await;
         }
+        assert_eq!(db.contents().await, before);
         world.stop().await;
     }
 
