@@ -1,6 +1,9 @@
 //! Every kind of signed token against every place that accepts one, from two lists: a new kind or place that is not
 //! entered in both breaks the build or the count.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use super::jwks::KeySet;
@@ -170,6 +173,18 @@ impl Kind {
         }
     }
 
+    /// What [`Stage::accepts`] asks at the place of this kind.
+    const fn verifier(self) -> &'static str {
+        match self {
+            Self::PaJwt => "pa_jwt::verify",
+            Self::Assertion => "assertion::verify",
+            Self::GrantsAssertion => "assertion::verify_for_grants",
+            Self::DelegationToken => "delegation_token::verify",
+            Self::Receipt => "receipt::verify",
+            Self::TurnToken => "turn_token::verify",
+        }
+    }
+
     const fn typ(self) -> &'static str {
         match self {
             Self::PaJwt | Self::Assertion | Self::GrantsAssertion => "JWT",
@@ -218,6 +233,31 @@ fn a_token_of_another_type_is_refused_also_when_its_claims_would_fit() {
             }
         }
     }
+}
+
+// case 58: neither a new type nor a new place can be forgotten
+#[test]
+fn every_type_and_every_verifier_of_the_sources_is_among_the_kinds() {
+    let mut types = BTreeSet::from(["JWT".to_owned()]);
+    let mut verifiers = Vec::new();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/crypto");
+    for source in fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path()) {
+        let module = source.file_stem().unwrap().to_str().unwrap().to_owned();
+        let text = if source.is_file() { fs::read_to_string(&source).unwrap() } else { String::new() };
+        for line in text.lines() {
+            if let Some((_, typ)) = line.split_once("const TYP: &str = \"") {
+                types.insert(typ.trim_end_matches("\";").to_owned());
+            }
+            if let Some(rest) = line.strip_prefix("pub fn verify") {
+                verifiers.push(format!("{module}::verify{}", rest.split('(').next().unwrap()));
+            }
+        }
+    }
+    assert_eq!(types, Kind::ALL.iter().map(|kind| kind.typ().to_owned()).collect());
+    verifiers.sort();
+    let mut asked = Kind::ALL.map(Kind::verifier);
+    asked.sort_unstable();
+    assert_eq!(verifiers, asked);
 }
 
 // cases 12, 32

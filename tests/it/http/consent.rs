@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::support::client::Answer;
 use crate::support::database::on_both_databases;
+use crate::support::faults::Fault;
 use crate::support::flow::{Page, Tokens};
 use crate::support::world::{AIRLINE, CLUB, SHOP, World, brand_table, issuer};
 
@@ -29,6 +30,27 @@ fn words(html: &str) -> String {
     let (_, main) = html.split_once("<main>").unwrap();
     let text: String = main.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// That a page keeps itself from being framed, cached, sniffed or scripted, and sends its forms to `form_action` alone.
+fn assert_shielded(answer: &Answer, form_action: &str) {
+    let policy = answer.header("content-security-policy").unwrap();
+    let directive = |name: &str| policy.split("; ").find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
+    assert_eq!(directive("form-action"), Some(form_action), "{policy}");
+    assert_eq!(directive("frame-ancestors"), Some("'none'"));
+    assert_eq!(directive("default-src"), Some("'none'"));
+    assert_eq!(directive("base-uri"), Some("'none'"));
+    assert!(!policy.contains("unsafe-"), "{policy}");
+    for (name, value) in [
+        ("content-type", "text/html; charset=utf-8"),
+        ("x-frame-options", "DENY"),
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+        ("referrer-policy", "same-origin"),
+        ("strict-transport-security", "max-age=31536000"),
+    ] {
+        assert_eq!(answer.header(name), Some(value), "{name} of {}", answer.status());
+    }
 }
 
 on_both_databases! {
@@ -308,24 +330,7 @@ on_both_databases! {
             }
             for (status, form_action, answer) in pages {
                 assert_eq!(answer.status(), status, "{}", answer.text());
-                let policy = answer.header("content-security-policy").unwrap();
-                let directive =
-                    |name: &str| policy.split("; ").find_map(|part| part.strip_prefix(name)?.strip_prefix(' '));
-                assert_eq!(directive("form-action"), Some(form_action), "{policy}");
-                assert_eq!(directive("frame-ancestors"), Some("'none'"));
-                assert_eq!(directive("default-src"), Some("'none'"));
-                assert_eq!(directive("base-uri"), Some("'none'"));
-                assert!(!policy.contains("unsafe-"), "{policy}");
-                for (name, value) in [
-                    ("content-type", "text/html; charset=utf-8"),
-                    ("x-frame-options", "DENY"),
-                    ("x-content-type-options", "nosniff"),
-                    ("cache-control", "no-store"),
-                    ("referrer-policy", "same-origin"),
-                    ("strict-transport-security", "max-age=31536000"),
-                ] {
-                    assert_eq!(answer.header(name), Some(value), "{name} of {status}");
-                }
+                assert_shielded(&answer, form_action);
             }
             let cookie = consent.header("set-cookie").unwrap();
             let mut attributes: Vec<&str> = cookie.split("; ").collect();
@@ -335,6 +340,36 @@ on_both_databases! {
             assert_eq!(attributes, ["HttpOnly", "Max-Age=900", "Path=/", "SameSite=Lax", "Secure"]);
             assert!(!page.html.contains(pair.split_once('=').unwrap().1), "the cookie stands on the page");
         }
+        world.stop().await;
+    }
+
+    // case 41: the pages of a bad day, and the one that comes without a decision
+    async fn pages_that_few_will_see_keep_themselves_from_being_framed_as_well(db: Database) {
+        let world = World::start(&db).await;
+        let codes = world.codes(SHOP, "user-1", "orders:read").await;
+        let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
+        let assertion = world.assertion(SHOP, "jane", &codes.user_code, json!({}));
+        let post = async || world.post_assertion(SHOP, &assertion).await;
+        let busy = db.with_fault(Fault::Full, "INSERT ON browser_session", post).await;
+        let wrong = || world.assertion(SHOP, "mallory", "BBBB-BBBB", json!({}));
+        for _ in 0..5 {
+            assert_eq!(world.post_assertion(SHOP, &wrong()).await.status(), 410);
+        }
+        let too_many = world.post_assertion(SHOP, &wrong()).await;
+        // A row that nobody understands.
+        db.statement("UPDATE consent_page SET shown = '{}'").await.unwrap();
+        let failed = world.decide(SHOP, &page.session, "allow", &["orders:read"]).await;
+        for (status, answer) in [(503, busy), (429, too_many), (500, failed)] {
+            assert_eq!(answer.status(), status, "{}", answer.text());
+            assert_shielded(&answer, "'self'");
+        }
+
+        world.tokens(CLUB, "user-1", "jane", &["orders:read"]).await;
+        let covered = world.codes(CLUB, "user-1", "orders:read").await;
+        let closing = world.post_assertion(CLUB, &world.assertion(CLUB, "jane", &covered.user_code, json!({}))).await;
+        assert_eq!(closing.status(), 200, "{}", closing.text());
+        assert!(closing.header("set-cookie").is_some());
+        assert_shielded(&closing, "'self'");
         world.stop().await;
     }
 }

@@ -1,14 +1,20 @@
 //! Every kind of token in every slot over HTTP, from two lists: a new kind or slot that is not judged breaks the build.
 //! The same for the verifiers alone is in `src/crypto/kinds.rs`.
 
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
 use assent::outbound::Method;
-use serde_json::json;
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
 
 use crate::support::backend::Script;
 use crate::support::client::Answer;
 use crate::support::database::on_both_databases;
 use crate::support::flow::{Codes, Page, Tokens, message};
-use crate::support::world::{AIRLINE, PROVIDER, World};
+use crate::support::world::{AIRLINE, AIRLINE_HOST, PROVIDER, World, airline_table, http_agent};
 
 /// An enum with the list of its variants.
 macro_rules! listed {
@@ -26,8 +32,8 @@ macro_rules! listed {
 listed! {
     /// What proves or stands for something.
     Kind {
-        PaJwt, Assertion, DelegationToken, Receipt, TurnToken, RefreshToken, DeviceCode, UserCode, PageSession,
-        BrowserSession,
+        PaJwt, Assertion, GrantsAssertion, DelegationToken, ForwardedToken, Receipt, TurnToken, RefreshToken, DeviceCode,
+        UserCode, PageSession, BrowserSession,
     }
 }
 
@@ -45,14 +51,26 @@ impl Slot {
     const fn own(self) -> &'static [Kind] {
         match self {
             Self::Authorization => &[Kind::PaJwt],
-            Self::DelegationHeader => &[Kind::DelegationToken],
+            // The Brand's own services hold the forwarded one, and no JWT of the personal agent to go with it.
+            Self::DelegationHeader => &[Kind::DelegationToken, Kind::ForwardedToken],
             Self::AssertionField => &[Kind::Assertion],
             Self::AssertedUserCode | Self::UserCodeInQuery => &[Kind::UserCode],
             Self::Cookie => &[Kind::BrowserSession],
             Self::SessionField => &[Kind::PageSession],
             Self::DeviceCodeField => &[Kind::DeviceCode],
             Self::RefreshTokenField => &[Kind::RefreshToken],
-            Self::RevokedToken => &[Kind::RefreshToken, Kind::DelegationToken],
+            Self::RevokedToken => &[Kind::RefreshToken, Kind::DelegationToken, Kind::ForwardedToken],
+        }
+    }
+
+    /// The endpoint of the metadata that has this slot, beside `Authorization`, which all of them have.
+    const fn endpoint(self) -> Option<&'static str> {
+        match self {
+            Self::DeviceCodeField | Self::RefreshTokenField => Some("token_endpoint"),
+            Self::RevokedToken => Some("revocation_endpoint"),
+            Self::Authorization | Self::DelegationHeader => None,
+            Self::AssertionField | Self::AssertedUserCode | Self::UserCodeInQuery => None,
+            Self::Cookie | Self::SessionField => None,
         }
     }
 }
@@ -63,6 +81,7 @@ struct Stage {
     tokens: Tokens,
     receipt: String,
     turn_token: String,
+    forwarded: String,
     codes: Codes,
     assertion: String,
     page: Page,
@@ -70,6 +89,7 @@ struct Stage {
 
 impl Stage {
     async fn set(world: World) -> Self {
+        world.apply(&airline_table(&world.brand_login, &http_agent(&world.backend, ", forward_token = true"))).await;
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         world.backend.answer_with(Script::json(json!({
             "parts": [{ "text": "It is on its way." }], "scopesUsed": ["orders:read"], "actions": [{ "tool": "lookup" }],
@@ -80,17 +100,23 @@ impl Stage {
         assert_eq!(turn.json()["delegation"]["user"], "jane");
         world.backend.answer_with(Script::text("Hello."));
         let turn_token = turn.header("authorization").unwrap().strip_prefix("Bearer ").unwrap().to_owned();
+        let forwarded = turn.json()["delegation"]["token"].as_str().unwrap().to_owned();
         let codes = world.codes(AIRLINE, "user-1", "orders:read").await;
         let page = world.sign_in(AIRLINE, "jane", &codes.user_code).await;
         let assertion = world.assertion(AIRLINE, "jane", &codes.user_code, json!({}));
-        Self { world, tokens, receipt, turn_token, codes, assertion, page }
+        Self { world, tokens, receipt, turn_token, forwarded, codes, assertion, page }
     }
 
     fn genuine(&self, kind: Kind) -> String {
         match kind {
             Kind::PaJwt => self.world.jwt("user-1"),
             Kind::Assertion => self.assertion.clone(),
+            Kind::GrantsAssertion => {
+                let aud = format!("https://{AIRLINE_HOST}/grants");
+                self.world.assertion(AIRLINE, "jane", "", json!({ "aud": aud, "user_code": null }))
+            }
             Kind::DelegationToken => self.tokens.access.clone(),
+            Kind::ForwardedToken => self.forwarded.clone(),
             Kind::Receipt => self.receipt.clone(),
             Kind::TurnToken => self.turn_token.clone(),
             Kind::RefreshToken => self.tokens.refresh.clone(),
@@ -176,11 +202,53 @@ on_both_databases! {
     async fn every_kind_belongs_somewhere_or_is_for_others_to_verify(db: Database) {
         let owned: Vec<Kind> = Slot::ALL.iter().flat_map(|slot| slot.own().iter().copied()).collect();
         let others: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| !owned.contains(kind)).collect();
-        assert_eq!(others, [Kind::Receipt, Kind::TurnToken]);
+        assert_eq!(others, [Kind::GrantsAssertion, Kind::Receipt, Kind::TurnToken]);
         // No two genuine ones are the same text.
         let stage = Stage::set(World::start(&db).await).await;
-        let all: std::collections::HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();
+        let all: HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();
         assert_eq!(all.len(), Kind::ALL.len());
+        // Each type of token that the sources name is there.
+        let headers = all.iter().filter_map(|token| BASE64_URL_SAFE_NO_PAD.decode(token.split_once('.')?.0).ok());
+        let headers = headers.map(|header| serde_json::from_slice::<Value>(&header).unwrap());
+        let types: HashSet<String> = headers.map(|header| header["typ"].as_str().unwrap().to_owned()).collect();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/crypto");
+        let sources = fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        let mut named = HashSet::from(["JWT".to_owned()]);
+        for source in sources.map(|path| fs::read_to_string(path).unwrap()) {
+            named.extend(source.split("const TYP: &str = \"").skip(1).map(|typ| typ.split('"').next().unwrap().to_owned()));
+        }
+        assert_eq!(types, named);
+        stage.world.stop().await;
+    }
+
+    // case 58: the endpoints of the metadata, so that a new one cannot be forgotten
+    async fn every_endpoint_takes_a_personal_agents_jwt_alone(db: Database) {
+        let stage = Stage::set(World::start(&db).await).await;
+        let metadata = stage.world.at_issuer(Method::GET, AIRLINE, "/.well-known/oauth-authorization-server").send().await;
+        let metadata = metadata.json();
+        let endpoints: Vec<(&String, &str)> = metadata
+            .as_object()
+            .unwrap()
+            .iter()
+            .filter(|(name, _)| name.ends_with("_endpoint"))
+            .map(|(name, url)| (name, url.as_str().unwrap().strip_prefix("https://auth.airline.example").unwrap()))
+            .collect();
+        // This one takes nothing that proves anything but who calls.
+        let mut with_slots = vec!["device_authorization_endpoint"];
+        with_slots.extend(Slot::ALL.iter().filter_map(|slot| slot.endpoint()));
+        let before = db.contents().await;
+        for (name, path) in endpoints {
+            assert!(with_slots.contains(&name.as_str()), "{name} has no slot");
+            for kind in Kind::ALL {
+                let ask = stage.world.at_issuer(Method::POST, AIRLINE, path).bearer(&stage.genuine(*kind));
+                let answer = ask.form(&[("unknown", "1")]).send().await;
+                match kind {
+                    Kind::PaJwt => assert_eq!(answer.status(), 400, "{name}: {}", answer.text()),
+                    _ => answer.assert_unauthenticated(),
+                }
+            }
+        }
+        assert_eq!(db.contents().await, before);
         stage.world.stop().await;
     }
 }
