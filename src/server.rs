@@ -7,13 +7,13 @@ mod listener;
 mod paced;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use actix_web::App as Service;
 use actix_web::dev::{Server, ServerHandle};
 use actix_web::middleware::from_fn;
-use actix_web::web::Data;
+use actix_web::web::{Data, ServiceConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
 use tracing_actix_web::TracingLogger;
@@ -72,41 +72,11 @@ pub async fn start(app: Arc<App>) -> io::Result<Running> {
     }
     let hosts = Arc::new(Hosts::new(&app.config));
     let config = &app.config;
-    let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get());
     let (public, public_address) = listener::bind("listen", config.listen)?;
     let (admin, admin_address) = listener::bind("admin_listen", config.admin_listen)?;
 
-    let data = Data::from(Arc::clone(&app));
-    let (public_hosts, port) = (Arc::clone(&hosts), public_address.port());
-    let public = listener::serve(public, workers, config, move || {
-        let (hosts, data) = (Arc::clone(&public_hosts), data.clone());
-        let admit = {
-            let data = data.clone();
-            move |request, next| {
-                let (hosts, directory) = (Arc::clone(&hosts), data.directory.current());
-                async move { request::public(request, next, &hosts, port, &directory).await }
-            }
-        };
-        Service::new()
-            .app_data(data)
-            .configure(routes::configure_public)
-            .wrap(from_fn(admit))
-            .wrap(TracingLogger::<RootSpan>::new())
-    })?;
-
-    let data = Data::from(Arc::clone(&app));
-    let admin = listener::serve(admin, 1, config, move || {
-        let hosts = Arc::clone(&hosts);
-        let admit = move |request, next| {
-            let hosts = Arc::clone(&hosts);
-            async move { request::administrators(request, next, &hosts).await }
-        };
-        Service::new()
-            .app_data(data.clone())
-            .configure(routes::configure_administrators)
-            .wrap(from_fn(admit))
-            .wrap(TracingLogger::<RootSpan>::new())
-    })?;
+    let public = serve_public(public, &app, &hosts, routes::configure_public)?;
+    let admin = serve_administrators(admin, &app, &hosts, routes::configure_administrators)?;
 
     let handles = [public.handle(), admin.handle()];
     let spawn = |server: Server| tokio::spawn(server);
@@ -117,6 +87,45 @@ pub async fn start(app: Arc<App>) -> io::Result<Running> {
     ];
     tracing::info!(public = %public_address, admin = %admin_address, "listening");
     Ok(Running { public: public_address, admin: admin_address, handles, tasks, background })
+}
+
+/// Serves `routes` on the public listener, with one worker for each core.
+fn serve_public(
+    listener: TcpListener,
+    app: &Arc<App>,
+    hosts: &Arc<Hosts>,
+    routes: fn(&mut ServiceConfig),
+) -> io::Result<Server> {
+    let workers = std::thread::available_parallelism().map_or(2, |cores| cores.get());
+    let (data, hosts, port) = (Data::from(Arc::clone(app)), Arc::clone(hosts), listener.local_addr()?.port());
+    listener::serve(listener, workers, &app.config, move || {
+        let (hosts, app) = (Arc::clone(&hosts), data.clone());
+        let admit = move |request, next| {
+            let (hosts, directory) = (Arc::clone(&hosts), app.directory.current());
+            async move { request::public(request, next, &hosts, port, &directory).await }
+        };
+        let service = Service::new().app_data(data.clone()).configure(routes);
+        service.wrap(from_fn(admit)).wrap(TracingLogger::<RootSpan>::new())
+    })
+}
+
+/// Serves `routes` on the administrators' listener, with one worker.
+fn serve_administrators(
+    listener: TcpListener,
+    app: &Arc<App>,
+    hosts: &Arc<Hosts>,
+    routes: fn(&mut ServiceConfig),
+) -> io::Result<Server> {
+    let (data, hosts) = (Data::from(Arc::clone(app)), Arc::clone(hosts));
+    listener::serve(listener, 1, &app.config, move || {
+        let hosts = Arc::clone(&hosts);
+        let admit = move |request, next| {
+            let hosts = Arc::clone(&hosts);
+            async move { request::administrators(request, next, &hosts).await }
+        };
+        let service = Service::new().app_data(data.clone()).configure(routes);
+        service.wrap(from_fn(admit)).wrap(TracingLogger::<RootSpan>::new())
+    })
 }
 
 /// Serves until SIGTERM or SIGINT, then lets what is in flight finish.
@@ -141,6 +150,7 @@ pub async fn run(app: Arc<App>) -> io::Result<()> {
 /// what a client sent.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
+        // Also bidirectional controls: none of them is printable.
         let text = panic.payload_as_str().unwrap_or("not text");
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(text = %text.escape_debug(), place, "panic");

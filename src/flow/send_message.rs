@@ -3,9 +3,11 @@
 //!
 //! The agent is not trusted with authority: what it says it used must be within what it was given, or nothing is signed.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use serde_json::json;
 use url::form_urlencoded;
 
@@ -134,7 +136,7 @@ pub async fn send_message(
         reservation,
         request,
     };
-    tokio::spawn(run.carry_out()).await.unwrap_or(Err(Fault::Impossible("a turn panicked")))
+    tokio::spawn(run.carry_out()).await.unwrap_or(Err(Fault::Impossible("a turn was cut off")))
 }
 
 fn timeout(agent: &Agent) -> Duration {
@@ -158,7 +160,9 @@ struct Run {
 impl Run {
     /// Runs the agent and stores what comes of it; gives the reservation back where nothing does.
     async fn carry_out(self) -> Result<Sent, Fault> {
-        let outcome = self.once().await;
+        // A turn that panics is given back like one that fails.
+        let once = AssertUnwindSafe(self.once()).catch_unwind().await;
+        let outcome = once.unwrap_or(Err(Fault::Impossible("a turn panicked")));
         if !matches!(outcome, Ok(Sent::Reply(_))) {
             self.app.store.release_turn(&self.reservation).await?;
         }

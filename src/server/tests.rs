@@ -2,6 +2,7 @@
 
 mod budgets;
 mod pace;
+mod panics;
 
 use std::collections::HashMap;
 
@@ -32,6 +33,7 @@ const PROVIDER: &str = "provider.example.com";
 const AIRLINE_HOST: &str = "auth.airline.example";
 
 struct Served {
+    app: Arc<App>,
     running: Running,
     _files: TempDir,
 }
@@ -78,8 +80,8 @@ impl Served {
         );
         let config = Config::from_toml(&text).unwrap();
         fill(&config).await;
-        let app = App::open(config, clock, Entropy::seeded(1)).await.unwrap();
-        Self { running: start(Arc::new(app)).await.unwrap(), _files: files }
+        let app = Arc::new(App::open(config, clock, Entropy::seeded(1)).await.unwrap());
+        Self { running: start(Arc::clone(&app)).await.unwrap(), app, _files: files }
     }
 
     /// Sends `request` and reads all there is until the connection is closed.
@@ -353,7 +355,7 @@ async fn administrators_come_by_loopback_or_a_named_host() {
 
 #[tokio::test]
 async fn a_stopped_server_refuses_connections() {
-    let Served { running, _files } = Served::start().await;
+    let Served { running, .. } = Served::start().await;
     let address = running.public;
     running.stop(true).await.unwrap();
     assert!(TcpStream::connect(address).await.is_err());

@@ -95,7 +95,12 @@ pub fn configure_public(config: &mut web::ServiceConfig) {
 
 /// Configures the administrators' listener.
 pub fn configure_administrators(config: &mut web::ServiceConfig) {
-    config.service(scope(administrators()));
+    configure(config, administrators());
+}
+
+/// Configures a listener with one table.
+pub(crate) fn configure(config: &mut web::ServiceConfig, rows: Vec<Row>) {
+    config.service(scope(rows));
 }
 
 fn scope(rows: Vec<Row>) -> actix_web::Scope {

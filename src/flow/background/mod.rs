@@ -1,7 +1,10 @@
 //! What goes on by itself while the server runs.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
+
+use futures_util::FutureExt as _;
 
 use crate::app::App;
 
@@ -16,24 +19,32 @@ const KEPT: Duration = Duration::from_secs(86_400);
 
 /// Keeps the directory no more than two seconds old. Ends with its task.
 pub async fn follow_directory(app: Arc<App>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
+    again_and_again(LOOK, || async {
         match app.directory.refresh(&app.store).await {
             Ok(true) => tracing::info!(revision = app.directory.current().revision, "the directory has changed"),
             Ok(false) => {}
             Err(error) => tracing::error!(%error, "the directory could not be read; the last one stays in use"),
         }
-    }
+    })
+    .await;
 }
 
-/// Removes what nothing can ask for any more. Ends with its task.
+/// Removes what nothing can ask for any more, from memory and from the database. Ends with its task.
 pub async fn sweep(app: Arc<App>) {
-    loop {
-        tokio::time::sleep(SWEEP).await;
+    again_and_again(SWEEP, || async {
         app.limits.sweep();
         if let Err(error) = sweep_once(&app).await {
             tracing::warn!(%error, "expired rows could not be removed");
         }
+    })
+    .await;
+}
+
+/// Does `step` after each `pause`. One that panics, which the panic hook has logged, does not end the flow.
+async fn again_and_again<F: Future<Output = ()>>(pause: Duration, mut step: impl FnMut() -> F) {
+    loop {
+        tokio::time::sleep(pause).await;
+        let _ = AssertUnwindSafe(async { step().await }).catch_unwind().await;
     }
 }
 
@@ -44,4 +55,28 @@ async fn sweep_once(app: &App) -> Result<(), crate::store::StoreError> {
     let idle = app.config.conversation_idle();
     while app.store.sweep_contexts(now.minus(idle + idle), BATCH).await? >= full {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    // case 82: what goes on by itself
+    #[tokio::test]
+    async fn a_step_that_panics_does_not_end_its_flow() {
+        let steps = Cell::new(0);
+        let flow = again_and_again(Duration::from_millis(1), || async {
+            steps.set(steps.get() + 1);
+            assert!(steps.get() > 2, "canary");
+        });
+        let enough = async {
+            while steps.get() < 5 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! { () = flow => {}, () = enough => {} }
+        assert!(steps.get() >= 5);
+    }
 }
