@@ -13,6 +13,9 @@ mod provider;
 
 use provider::{Outcome, Provider};
 
+/// All flows come from one address, which is shown as many pages as it asks for.
+const LIMITS: &str = "[limits]\npage_per_second = 1000000\npage_burst = 1000000\n";
+
 fn main() -> Outcome<()> {
     let flows = flows_asked_for()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(flows))
@@ -26,7 +29,7 @@ fn flows_asked_for() -> Outcome<usize> {
 
 async fn run(flows: usize) -> Outcome<()> {
     let directory = tempfile::tempdir()?;
-    let provider = Provider::new(directory.path()).await?;
+    let provider = Provider::new(directory.path(), LIMITS).await?;
     let clock = Clock::system();
 
     let started = clock.now();

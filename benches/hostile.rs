@@ -46,7 +46,7 @@ fn main() -> Outcome<()> {
 
 async fn run(lasting: Duration) -> Outcome<()> {
     let directory = tempfile::tempdir()?;
-    let provider = Arc::new(Provider::new(directory.path()).await?);
+    let provider = Arc::new(Provider::new(directory.path(), "").await?);
     let server = provider.start(&["taskset", "-c", SERVER_CORE]).await?;
     provider.flow(0).await?;
     let at_rest = server.resident_kib()?;

@@ -58,13 +58,13 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    /// Sets one up in an empty `directory`.
-    pub(crate) async fn new(directory: &Path) -> Outcome<Self> {
+    /// Sets one up in an empty `directory`, with `more` sections of the configuration.
+    pub(crate) async fn new(directory: &Path, more: &str) -> Outcome<Self> {
         let pa = generate_key(SigningAlg::Es256, "pa-1")?;
         let brand = generate_key(SigningAlg::Es256, "brand-1")?;
         let (port, admin) = (free_port()?, free_port()?);
         let keys = serve_keys(format!("{{\"keys\":[{}]}}", pa.public_jwk)).await?;
-        std::fs::write(directory.join("assent.toml"), configuration(directory, port, admin))?;
+        std::fs::write(directory.join("assent.toml"), configuration(directory, port, admin) + more)?;
         std::fs::write(directory.join("apply.toml"), apply_file(&keys, &brand)?)?;
         let config = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
         let provider = Self {
