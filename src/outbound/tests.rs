@@ -247,7 +247,7 @@ async fn a_name_that_changes_its_answer_is_connected_to_where_it_was_checked() {
         let resolver = Arc::new(Changing(vec![first, vec![server.address]], AtomicUsize::new(0)));
         let outbound = Outbound::new(&OutboundConfig::default(), Arc::<Changing>::clone(&resolver)).unwrap();
         let mut request = Request::get(url("https://rebound.example/"));
-        request.timeout = Duration::from_millis(200);
+        request.timeout = Some(Duration::from_millis(200));
         let outcome = outbound.exchange(request).await.err().unwrap();
         assert!(matches!(outcome, OutboundError::Failed { .. } | OutboundError::TimedOut { .. }), "{outcome}");
         assert_eq!(resolver.1.load(Ordering::SeqCst), 1, "what is checked is what is connected to");

@@ -2,12 +2,14 @@
 
 mod applying;
 mod assertion;
+mod clock_set_back;
 mod consent;
 mod decision;
 mod delegation;
 mod device_authorization;
 mod forms;
 mod hostile;
+mod hostile_text;
 mod killed;
 mod kinds;
 mod leaks;

@@ -7,29 +7,43 @@ use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt, registry};
 
 #[derive(Default)]
 struct Heard {
     listeners: usize,
+    /// Of every crate and at every level.
     text: Vec<u8>,
+    /// All of the program itself, and of its libraries what an operator sees; in both forms that a log has.
+    shown: Vec<u8>,
     /// What the requests of the tests carried meanwhile.
     carried: Vec<String>,
 }
 
-static HEARD: Mutex<Heard> = Mutex::new(Heard { listeners: 0, text: Vec::new(), carried: Vec::new() });
+static HEARD: Mutex<Heard> =
+    Mutex::new(Heard { listeners: 0, text: Vec::new(), shown: Vec::new(), carried: Vec::new() });
 
 fn heard() -> MutexGuard<'static, Heard> {
     HEARD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes down what is logged while anyone listens.
-struct Pen;
+#[derive(Clone, Copy)]
+enum Pen {
+    Text,
+    Shown,
+}
 
 impl Write for Pen {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut heard = heard();
         if heard.listeners > 0 {
-            heard.text.extend_from_slice(line);
+            match self {
+                Self::Text => heard.text.extend_from_slice(line),
+                Self::Shown => heard.shown.extend_from_slice(line),
+            }
         }
         Ok(line.len())
     }
@@ -56,15 +70,24 @@ impl Listener {
         static SUBSCRIBE: Once = Once::new();
         heard().listeners += 1;
         SUBSCRIBE.call_once(|| {
-            let log = tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_ansi(false);
-            log.with_writer(|| Pen).try_init().expect("nobody else takes the log of the tests");
+            let shown = || EnvFilter::new("info,assent=trace");
+            let all = fmt::layer().with_ansi(false).with_writer(|| Pen::Text).with_filter(LevelFilter::TRACE);
+            let text = fmt::layer().with_ansi(false).with_writer(|| Pen::Shown).with_filter(shown());
+            let json = fmt::layer().json().flatten_event(true).with_writer(|| Pen::Shown).with_filter(shown());
+            let log = registry().with(all).with(text).with(json);
+            log.try_init().expect("nobody else takes the log of the tests");
         });
         Self(())
     }
 
-    /// The log so far.
+    /// The log so far, of every crate and at every level.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&heard().text).into_owned()
+    }
+
+    /// The log so far as an operator sees it, in both of its forms.
+    pub(crate) fn shown(&self) -> String {
+        String::from_utf8_lossy(&heard().shown).into_owned()
     }
 
     /// What the requests so far carried: bearer tokens, cookies, the fields of forms that prove something.
@@ -78,7 +101,7 @@ impl Drop for Listener {
         let mut heard = heard();
         heard.listeners -= 1;
         if heard.listeners == 0 {
-            (heard.text, heard.carried) = (Vec::new(), Vec::new());
+            (heard.text, heard.shown, heard.carried) = (Vec::new(), Vec::new(), Vec::new());
         }
     }
 }
