@@ -38,7 +38,7 @@ pub struct LimitsConfig {
     pub wrong_codes_minutes: u32,
     /// Turns that one agent has in flight.
     pub turns_in_flight: usize,
-    /// Connections to the public listener.
+    /// Connections to each listener.
     pub connections: usize,
 }
 

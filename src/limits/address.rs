@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A client's address as it is counted: an IPv6 one stands for its /64, which is what one subscriber has (RFC 6177 §2), and
-/// an IPv4-mapped one is the IPv4 one.
+/// A client's address as it is counted: an IPv6 one stands for its /64, within which a host takes whatever address it likes
+/// (RFC 8981), and an IPv4-mapped one is the IPv4 one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ClientAddress(IpAddr);
 

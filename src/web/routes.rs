@@ -138,7 +138,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row of `path`, whose requests are counted against `budget`, without methods. Rows are compared in order: the more particular one stands first.
+    /// The row of `path`, whose requests are counted against `budget`, without methods. Rows are compared in order: the
+    /// more particular one stands first.
     pub fn at(path: &str, budget: Budget) -> Self {
         Self { path: path.into(), budget, methods: Vec::new(), resource: web::resource(path) }
     }
