@@ -1,8 +1,9 @@
 //! What this process logs, at its most talkative, while a test listens: for a search through it.
 //!
 //! There is one log per process. Where tests share a process, each also hears the others, which harms none: whatever a
-//! test looks for is random, and must be in nobody's line.
+//! test looks for is its own, and must be in nobody's line.
 
+use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -11,19 +12,20 @@ use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt, registry};
 
-#[derive(Default)]
 struct Heard {
     listeners: usize,
     /// Of every crate and at every level.
     text: Vec<u8>,
     /// All of the program itself, and of its libraries what an operator sees; in both forms that a log has.
     shown: Vec<u8>,
-    /// What the requests of the tests carried meanwhile.
-    carried: Vec<String>,
 }
 
-static HEARD: Mutex<Heard> =
-    Mutex::new(Heard { listeners: 0, text: Vec::new(), shown: Vec::new(), carried: Vec::new() });
+static HEARD: Mutex<Heard> = Mutex::new(Heard { listeners: 0, text: Vec::new(), shown: Vec::new() });
+
+thread_local! {
+    /// What the requests of this thread's test carried since it listens.
+    static CARRIED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
 
 fn heard() -> MutexGuard<'static, Heard> {
     HEARD.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,12 +55,9 @@ impl Write for Pen {
     }
 }
 
-/// Notes what a request carries, while anyone listens.
+/// Notes what a request carries, if its test listens.
 pub(super) fn note_carried(secrets: &[String]) {
-    let mut heard = heard();
-    if heard.listeners > 0 {
-        heard.carried.extend_from_slice(secrets);
-    }
+    CARRIED.with_borrow_mut(|carried| carried.iter_mut().for_each(|carried| carried.extend_from_slice(secrets)));
 }
 
 /// One who listens.
@@ -69,6 +68,7 @@ impl Listener {
     pub(crate) fn start() -> Self {
         static SUBSCRIBE: Once = Once::new();
         heard().listeners += 1;
+        CARRIED.set(Some(Vec::new()));
         SUBSCRIBE.call_once(|| {
             let shown = || EnvFilter::new("info,assent=trace");
             let all = fmt::layer().with_ansi(false).with_writer(|| Pen::Text).with_filter(LevelFilter::TRACE);
@@ -90,9 +90,9 @@ impl Listener {
         String::from_utf8_lossy(&heard().shown).into_owned()
     }
 
-    /// What the requests so far carried: bearer tokens, cookies, the fields of forms that prove something.
+    /// What the requests of this test carried so far: bearer tokens, cookies, the fields of forms that prove something.
     pub(crate) fn carried(&self) -> Vec<String> {
-        heard().carried.clone()
+        CARRIED.with_borrow(|carried| carried.clone().unwrap_or_default())
     }
 }
 
@@ -101,7 +101,8 @@ impl Drop for Listener {
         let mut heard = heard();
         heard.listeners -= 1;
         if heard.listeners == 0 {
-            (heard.text, heard.shown, heard.carried) = (Vec::new(), Vec::new(), Vec::new());
+            (heard.text, heard.shown) = (Vec::new(), Vec::new());
         }
+        CARRIED.set(None);
     }
 }
