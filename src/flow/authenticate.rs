@@ -9,6 +9,8 @@ use serde_json::json;
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::config::PersonalAgents;
+use crate::crypto::jwks::KeySet;
+use crate::crypto::jws::Refused;
 use crate::crypto::pa_jwt;
 use crate::directory::discovery::Undiscovered;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
@@ -40,15 +42,22 @@ async fn verified(app: &App, token: &str, agent: &PersonalAgent, now: Timestamp)
     if !agent.enabled {
         return Err(Unauthenticated("disabled_personal_agent"));
     }
-    let audience = &app.config.audience;
-    app.directory
-        .with_remote_keys(&agent.jwks_uri, now, |keys| pa_jwt::verify(token, keys, &agent.issuer, audience, now))
-        .await
-        .map_err(|refused| Unauthenticated(refused.map_or(NO_KEY_SET, |refused| refused.label())))
+    proved(app, token, agent, now).await.map_err(unproved)
 }
 
-const NO_KEY_SET: &str = "no_key_set";
-const FULL: Unauthenticated = Unauthenticated("too_many_personal_agents");
+/// The same whether it may call or not.
+///
+/// # Errors
+/// `None` when there are no keys to be had.
+async fn proved(app: &App, token: &str, agent: &PersonalAgent, now: Timestamp) -> Result<Caller, Option<Refused>> {
+    let audience = &app.config.audience;
+    let verify = |keys: &KeySet| pa_jwt::verify(token, keys, &agent.issuer, audience, now);
+    app.directory.with_remote_keys(&agent.jwks_uri, now, verify).await
+}
+
+fn unproved(refused: Option<Refused>) -> Unauthenticated {
+    Unauthenticated(refused.map_or("no_key_set", Refused::label))
+}
 
 /// The caller that `token` proves with the keys that its issuer itself points to. What costs nothing is looked at first.
 async fn introduced(
@@ -67,25 +76,26 @@ async fn introduced(
     let most = app.config.open_registration.max_personal_agents;
     if app.directory.current().personal_agent_count() >= usize::try_from(most).unwrap_or(usize::MAX) {
         app.directory.discovery.turned_away(most, now);
-        return Err(FULL);
+        return Err(Unauthenticated("too_many_personal_agents"));
     }
     let found = app.directory.discovery.discover(&origin, now).await;
     let agent = found.map_err(|undiscovered| match undiscovered {
         Undiscovered::Busy => Unauthenticated("discovery_busy"),
         Undiscovered::Failed => Unauthenticated("discovery_failed"),
     })?;
-    let outcome = verified(app, token, &agent, now).await;
-    if outcome == Err(Unauthenticated(NO_KEY_SET)) {
-        app.directory.discovery.failed(issuer);
-    }
-    let caller = outcome?;
+    let caller = proved(app, token, &agent, now).await.map_err(|refused| {
+        if refused.is_none() {
+            app.directory.discovery.failed(issuer);
+        }
+        unproved(refused)
+    })?;
     match register(app, &agent, most, request, now).await {
         Ok(Registered::Done) => Ok(caller),
         // Whatever an administrator or another node made of it counts, and not what it says of itself.
         Ok(Registered::Known(known)) => verified(app, token, &known, now).await,
         Ok(Registered::Full) => {
             app.directory.discovery.turned_away(most, now);
-            Err(FULL)
+            Err(Unauthenticated("too_many_personal_agents"))
         }
         Err(error) => {
             tracing::error!(%error, "a personal agent could not be registered");
