@@ -18,7 +18,7 @@ use crate::domain::device::{DeviceAuthorization, Origin};
 use crate::domain::grant::Grant;
 use crate::domain::id::Issuer;
 use crate::domain::scope::ScopeSet;
-use crate::limits::{ClientAddress, Guesser, Spent};
+use crate::limits::{ClientAddress, Spent};
 use crate::secret::Secret;
 use crate::store::{BrowserSession, Opens, SignIn, SignedIn};
 
@@ -80,24 +80,20 @@ pub enum SignInOutcome {
 pub async fn sign_in(app: &App, hosted: &HostedBrand, posted: &PostedAssertion<'_>) -> Result<SignInOutcome, Fault> {
     let Some((delegation, offer)) = hosted.delegation() else { return Ok(SignInOutcome::NotVerified) };
     let now = app.clock.now();
-    let address = Guesser::Address(posted.address);
-    if let Err(Spent { retry_after }) = app.limits.guesses.left(&address) {
-        return Ok(SignInOutcome::TooManyTries { retry_after });
-    }
     let Some(assertion) = verified(app, hosted, delegation, offer, posted.assertion, now).await else {
         return Ok(SignInOutcome::NotVerified);
     };
-    let user = Guesser::User(hosted.brand.id.clone(), assertion.sub.clone());
-    if let Err(Spent { retry_after }) = app.limits.guesses.left(&user) {
-        return Ok(SignInOutcome::TooManyTries { retry_after });
-    }
+    let digest = codes::digest(posted.assertion);
+    let guess = match app.limits.guesses.begin(posted.address, &hosted.brand.id, &assertion.sub, digest) {
+        Ok(guess) => guess,
+        Err(Spent { retry_after }) => return Ok(SignInOutcome::TooManyTries { retry_after }),
+    };
     let opening = Opening { app, hosted, delegation, posted, assertion: &assertion };
     for _ in 0..ATTEMPTS {
         match opening.attempt().await? {
             Attempt::Answer(outcome) => return Ok(outcome),
             Attempt::WrongCode => {
-                app.limits.guesses.wrong(address);
-                app.limits.guesses.wrong(user);
+                guess.wrong();
                 return Ok(SignInOutcome::CodeNotUsable);
             }
             Attempt::Again => {}

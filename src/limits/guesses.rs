@@ -1,4 +1,7 @@
 //! Wrong user codes (RFC 8628 §5.1): counted against the client address and the Brand user, in a sliding window.
+//!
+//! A guess takes its place in the User's budget before anybody looks whether it is right, so that many at once are no more
+//! than one after the other. The same assertion again is the same guess.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,18 +11,24 @@ use super::recent::Recent;
 use super::{ClientAddress, Spent};
 use crate::clock::Clock;
 use crate::config::LimitsConfig;
-use crate::domain::id::{BrandId, BrandUser};
+use crate::domain::id::{BrandId, BrandUser, Digest};
 
 /// Whom a wrong code counts against.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Guesser {
-    /// A client address.
+enum Guesser {
     Address(ClientAddress),
-    /// A Brand's user.
     User(BrandId, BrandUser),
 }
 
-/// The wrong codes of the last minutes, by when the clock had run for how long.
+/// A wrong code, or one that may yet turn out right.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// By how long the clock had run.
+    at: Duration,
+    guess: Digest,
+}
+
+/// The wrong codes of the last minutes.
 ///
 /// Only an assertion that holds can bring a wrong code, so pushing somebody out of this memory takes as many signed-in Users
 /// as it has room for.
@@ -29,7 +38,39 @@ pub struct GuessBudget {
     per_user: usize,
     window: Duration,
     clock: Clock,
-    wrong: Mutex<Recent<Guesser, VecDeque<Duration>>>,
+    counted: Mutex<Recent<Guesser, VecDeque<Counted>>>,
+}
+
+/// A guess that is being looked at. It costs nothing unless it is said to be [`Guess::wrong`].
+#[derive(Debug)]
+#[must_use]
+pub struct Guess<'a> {
+    budget: &'a GuessBudget,
+    address: Guesser,
+    user: Guesser,
+    guess: Digest,
+    takes_place: bool,
+}
+
+impl Guess<'_> {
+    /// Lets it count against both.
+    pub fn wrong(mut self) {
+        self.takes_place = false;
+        let now = self.budget.clock.uptime();
+        let mut counted = self.budget.lock();
+        for guesser in [&self.address, &self.user] {
+            self.budget.count(&mut counted, guesser, Counted { at: now, guess: self.guess });
+        }
+    }
+}
+
+impl Drop for Guess<'_> {
+    fn drop(&mut self) {
+        if self.takes_place {
+            let guess = self.guess;
+            self.budget.lock().entry(self.user.clone(), VecDeque::new).retain(|counted| counted.guess != guess);
+        }
+    }
 }
 
 impl GuessBudget {
@@ -40,44 +81,71 @@ impl GuessBudget {
             per_user: config.wrong_codes_per_user,
             window: config.wrong_codes_window(),
             clock,
-            wrong: Mutex::new(Recent::new(config.remembered)),
+            counted: Mutex::new(Recent::new(config.remembered)),
         }
     }
 
-    /// Whether `guesser` may try.
+    /// Takes a place for the assertion whose digest is `guess`.
     ///
     /// # Errors
-    /// [`Spent`].
-    pub fn left(&self, guesser: &Guesser) -> Result<(), Spent> {
+    /// [`Spent`] until both the address and the User may guess again.
+    pub fn begin(
+        &self,
+        address: ClientAddress,
+        brand: &BrandId,
+        user: &BrandUser,
+        guess: Digest,
+    ) -> Result<Guess<'_>, Spent> {
         let now = self.clock.uptime();
-        let wrong = self.lock();
-        let Some(times) = wrong.peek(guesser) else { return Ok(()) };
-        let mut counted = times.iter().filter(|at| now < **at + self.window);
-        let Some(first) = counted.next() else { return Ok(()) };
-        if 1 + counted.count() < self.most(guesser) {
-            return Ok(());
+        let (address, user) = (Guesser::Address(address), Guesser::User(brand.clone(), user.clone()));
+        let mut counted = self.lock();
+        let waits = [&address, &user].map(|guesser| self.wait(&counted, guesser, guess, now));
+        if let Some(retry_after) = waits.into_iter().flatten().max() {
+            return Err(Spent { retry_after });
         }
-        Err(Spent { retry_after: (*first + self.window).saturating_sub(now) })
+        let takes_place = self.count(&mut counted, &user, Counted { at: now, guess });
+        Ok(Guess { budget: self, address, user, guess, takes_place })
     }
 
-    /// Takes note of a wrong code.
-    pub fn wrong(&self, guesser: Guesser) {
-        let now = self.clock.uptime();
-        let most = self.most(&guesser);
-        let mut wrong = self.lock();
-        let times = wrong.entry(guesser, VecDeque::new);
-        forget(times, self.window, now);
-        if times.len() < most {
-            times.push_back(now);
+    /// How long until `guesser` may guess again, if not now.
+    fn wait(
+        &self,
+        counted: &Recent<Guesser, VecDeque<Counted>>,
+        guesser: &Guesser,
+        guess: Digest,
+        now: Duration,
+    ) -> Option<Duration> {
+        let counts = |counted: &&Counted| now < counted.at + self.window;
+        let mut counted = counted.peek(guesser)?.iter().filter(counts).peekable();
+        let first = counted.peek()?.at;
+        let (mut before, mut is_again) = (0, false);
+        for counted in counted {
+            before += 1;
+            is_again |= counted.guess == guess;
         }
+        (!is_again && before >= self.most(guesser)).then(|| (first + self.window).saturating_sub(now))
+    }
+
+    /// Notes a guess once. `false` when it was noted before.
+    fn count(&self, counted: &mut Recent<Guesser, VecDeque<Counted>>, guesser: &Guesser, one: Counted) -> bool {
+        let all = counted.entry(guesser.clone(), VecDeque::new);
+        forget(all, self.window, one.at);
+        if all.iter().any(|counted| counted.guess == one.guess) {
+            return false;
+        }
+        // Of many at once from one address, more may be wrong than count.
+        if all.len() < self.most(guesser) {
+            all.push_back(one);
+        }
+        true
     }
 
     /// Forgets whose wrong codes count no longer.
     pub fn sweep(&self) {
         let now = self.clock.uptime();
-        self.lock().retain(|times| {
-            forget(times, self.window, now);
-            !times.is_empty()
+        self.lock().retain(|counted| {
+            forget(counted, self.window, now);
+            !counted.is_empty()
         });
     }
 
@@ -88,14 +156,14 @@ impl GuessBudget {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Recent<Guesser, VecDeque<Duration>>> {
-        self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Recent<Guesser, VecDeque<Counted>>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn forget(times: &mut VecDeque<Duration>, window: Duration, now: Duration) {
-    while times.front().is_some_and(|first| now >= *first + window) {
-        times.pop_front();
+fn forget(counted: &mut VecDeque<Counted>, window: Duration, now: Duration) {
+    while counted.front().is_some_and(|first| now >= first.at + window) {
+        counted.pop_front();
     }
 }
 
@@ -114,61 +182,89 @@ mod tests {
         (GuessBudget::new(&config, clock.clone()), clock)
     }
 
-    fn at(address: &str) -> Guesser {
-        Guesser::Address(address.parse::<IpAddr>().unwrap().into())
+    fn at(address: &str) -> ClientAddress {
+        address.parse::<IpAddr>().unwrap().into()
     }
 
-    fn jane() -> Guesser {
-        Guesser::User(crate::domain::samples::brand().id, BrandUser::parse("jane").unwrap())
+    fn begin<'a>(budget: &'a GuessBudget, address: &str, user: &str, number: u32) -> Result<Guess<'a>, Spent> {
+        let mut guess = [0; 32];
+        guess[..4].copy_from_slice(&number.to_be_bytes());
+        let brand = crate::domain::samples::brand().id;
+        budget.begin(at(address), &brand, &BrandUser::parse(user).unwrap(), Digest::new(guess))
+    }
+
+    fn spent(outcome: Result<Guess<'_>, Spent>) -> Duration {
+        outcome.err().unwrap().retry_after
     }
 
     #[test]
     fn the_eleventh_guess_from_an_address_waits_until_the_first_is_ten_minutes_old() {
         let (budget, clock) = budget();
-        let guesser = at("192.0.2.1");
         for n in 0..10 {
-            assert_eq!(budget.left(&guesser), Ok(()), "guess {n}");
-            budget.wrong(guesser.clone());
+            begin(&budget, "192.0.2.1", &format!("user-{n}"), n).unwrap().wrong();
         }
         clock.advance(Duration::from_secs(10));
-        let spent = budget.left(&guesser).unwrap_err();
-        assert_eq!(spent.retry_after, Duration::from_secs(590));
-        clock.advance(spent.retry_after);
-        assert_eq!(budget.left(&guesser), Ok(()));
+        let retry_after = spent(begin(&budget, "192.0.2.1", "jane", 10));
+        assert_eq!(retry_after, Duration::from_secs(590));
+        clock.advance(retry_after);
+        assert!(begin(&budget, "192.0.2.1", "jane", 10).is_ok());
     }
 
     #[test]
-    fn a_brand_user_has_five_guesses() {
+    fn a_brand_user_has_five_guesses_and_is_told_the_longer_wait() {
+        let (budget, clock) = budget();
+        (0..5).for_each(|n| begin(&budget, "192.0.2.1", &format!("user-{n}"), n).unwrap().wrong());
+        clock.advance(Duration::from_secs(60));
+        (5..10).for_each(|n| begin(&budget, "192.0.2.1", "jane", n).unwrap().wrong());
+        assert_eq!(spent(begin(&budget, "192.0.2.2", "jane", 10)), WINDOW);
+        assert_eq!(spent(begin(&budget, "192.0.2.1", "john", 10)), WINDOW - Duration::from_secs(60));
+        assert_eq!(spent(begin(&budget, "192.0.2.1", "jane", 10)), WINDOW);
+    }
+
+    #[test]
+    fn guesses_that_are_being_looked_at_count_and_right_ones_do_not() {
         let (budget, _) = budget();
-        for _ in 0..5 {
-            assert_eq!(budget.left(&jane()), Ok(()));
-            budget.wrong(jane());
+        let at_once: Vec<_> = (0..5).map(|n| begin(&budget, "192.0.2.1", "jane", n).unwrap()).collect();
+        assert_eq!(spent(begin(&budget, "192.0.2.1", "jane", 5)), WINDOW);
+        drop(at_once);
+        begin(&budget, "192.0.2.1", "jane", 5).unwrap().wrong();
+        assert_eq!(budget.lock().entry(Guesser::Address(at("192.0.2.1")), VecDeque::new).len(), 1);
+    }
+
+    #[test]
+    fn the_same_assertion_again_is_the_same_guess() {
+        let (budget, _) = budget();
+        for _ in 0..20 {
+            begin(&budget, "192.0.2.1", "jane", 0).unwrap().wrong();
         }
-        assert!(budget.left(&jane()).is_err());
+        (1..5).for_each(|n| begin(&budget, "192.0.2.1", "jane", n).unwrap().wrong());
+        assert!(begin(&budget, "192.0.2.1", "jane", 5).is_err());
+        begin(&budget, "192.0.2.1", "jane", 3).unwrap().wrong();
     }
 
     #[test]
     fn memory_is_bounded_and_leaves_with_the_window() {
         let (budget, clock) = budget();
         for n in 0..10_000_u32 {
-            budget.wrong(Guesser::Address(IpAddr::from(n.to_be_bytes()).into()));
+            let address = IpAddr::from(n.to_be_bytes()).to_string();
+            begin(&budget, &address, "jane", 0).unwrap().wrong();
             assert!(budget.lock().len() <= 1000);
         }
         clock.advance(Duration::from_secs(1));
-        budget.wrong(jane());
+        begin(&budget, "192.0.2.1", "john", 0).unwrap().wrong();
         clock.advance(WINDOW - Duration::from_secs(1));
         budget.sweep();
-        assert_eq!(budget.lock().len(), 1);
+        assert_eq!(budget.lock().len(), 2);
     }
 
     // case 87: wrong codes
     #[test]
     fn a_clock_that_is_set_back_locks_nobody_out_for_longer() {
         let (budget, clock) = budget();
-        (0..5).for_each(|_| budget.wrong(jane()));
+        (0..5).for_each(|n| begin(&budget, "192.0.2.1", "jane", n).unwrap().wrong());
         clock.set_back(Duration::from_secs(60));
-        assert_eq!(budget.left(&jane()), Err(Spent { retry_after: WINDOW }));
+        assert_eq!(spent(begin(&budget, "192.0.2.1", "jane", 5)), WINDOW);
         clock.advance(WINDOW);
-        assert_eq!(budget.left(&jane()), Ok(()));
+        assert!(begin(&budget, "192.0.2.1", "jane", 5).is_ok());
     }
 }

@@ -12,7 +12,7 @@ mod recent;
 use std::time::Duration;
 
 pub use address::ClientAddress;
-pub use guesses::{GuessBudget, Guesser};
+pub use guesses::{Guess, GuessBudget};
 pub use polls::{Pace, PollPacing};
 use rate::Rate;
 

@@ -389,4 +389,28 @@ on_both_databases! {
         assert_eq!(post("mallory", &code).await.status(), 200, "after Retry-After");
         world.stop().await;
     }
+
+    async fn of_fifty_wrong_codes_of_one_user_at_once_five_are_looked_at(db: Database) {
+        let world = World::start(&db).await;
+        let code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
+        let assertions: Vec<_> = (0..50).map(|_| world.assertion(SHOP, "mallory", "BBBB-BBBB", json!({}))).collect();
+        let answers = join_all(assertions.iter().map(|assertion| world.post_assertion(SHOP, assertion))).await;
+        let looked_at = answers.iter().filter(|answer| answer.status() == 410).count();
+        assert_eq!(looked_at, 5);
+        assert_eq!(answers.iter().filter(|answer| answer.status() == 429).count(), 45);
+        let right = world.assertion(SHOP, "mallory", &code, json!({}));
+        assert_eq!(world.post_assertion(SHOP, &right).await.status(), 429);
+        world.stop().await;
+    }
+
+    async fn the_same_assertion_again_is_no_further_guess(db: Database) {
+        let world = World::start(&db).await;
+        let code = world.codes(SHOP, "user-1", "orders:read").await.user_code;
+        let wrong = world.assertion(SHOP, "jane", "BBBB-BBBB", json!({}));
+        for _ in 0..8 {
+            assert_eq!(world.post_assertion(SHOP, &wrong).await.status(), 410, "a page that is loaded again");
+        }
+        world.sign_in(SHOP, "jane", &code).await;
+        world.stop().await;
+    }
 }

@@ -82,7 +82,8 @@ on_both_databases! {
 
     // case 16
     async fn ten_thousand_random_kids_are_worth_one_fetch_in_thirty_seconds(db: Database) {
-        let world = World::start(&db).await;
+        // More than one address may send in a moment.
+        let world = World::with(&db, "[limits]\naddress_burst = 20000\n").await;
         assert_accepted(&world, "known", |ask| ask.bearer(&world.jwt("user-1"))).await;
         assert_eq!(world.pa_keys.asked(), 1);
         let flood = async |from: usize, to: usize| {
