@@ -45,18 +45,20 @@ struct Attacker {
     entropy: Entropy,
     tally: Arc<Mutex<Tally>>,
     requests: Arc<Vec<Vec<u8>>>,
+    host: String,
 }
 
 impl Attack {
     /// Begins everything at once; the unknown keys are spread over `lasting`.
     pub(crate) async fn begin(provider: &Provider, lasting: Duration) -> Outcome<Self> {
         let tally = Arc::new(Mutex::new(Tally::default()));
-        let jwt = provider.pa_jwt("user-attacked")?;
+        let jwt = provider.pa_jwt("mallory")?;
         let attacker = Attacker {
             server: (Ipv4Addr::LOCALHOST, provider.port).into(),
             entropy: Entropy::seeded(7),
             tally: Arc::clone(&tally),
-            requests: Arc::new(requests(&jwt)),
+            requests: Arc::new(requests(&host(provider), &jwt)),
+            host: host(provider),
         };
         let mut tasks = JoinSet::new();
         for _ in 0..IDLE {
@@ -82,12 +84,16 @@ impl Attack {
     }
 }
 
+fn host(provider: &Provider) -> String {
+    format!("127.0.0.1:{}", provider.port)
+}
+
 /// Requests that are served, for changing.
-fn requests(jwt: &str) -> Vec<Vec<u8>> {
+fn requests(host: &str, jwt: &str) -> Vec<Vec<u8>> {
     let with_body = |path: &str, kind: &str, body: &str| {
         let length = body.len();
         format!(
-            "POST /a2a/{BRAND}{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {jwt}\r\nContent-Type: {kind}\r\n\
+            "POST /a2a/{BRAND}{path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {jwt}\r\nContent-Type: {kind}\r\n\
              Content-Length: {length}\r\n\r\n{body}"
         )
         .into_bytes()
@@ -101,11 +107,9 @@ fn requests(jwt: &str) -> Vec<Vec<u8>> {
         with_body("/oauth/revoke", form, "token=rt_AAAAAAAAAAAAAAAAAAAA"),
         with_body("/oauth/consent", form, "assertion=eyJhbGciOiJFUzI1NiJ9.e30.AAAA"),
         with_body("/oauth/consent/decision", form, "session=abc&decision=allow&scope=orders%3Aread"),
-        format!(
-            "GET /a2a/{BRAND}/oauth/consent?user_code=WDJB-MJHT HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: a=b\r\n\r\n"
-        )
-        .into_bytes(),
-        format!("GET /a2a/{BRAND}/tasks?pageSize=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {jwt}\r\n\r\n")
+        format!("GET /a2a/{BRAND}/oauth/consent?user_code=WDJB-MJHT HTTP/1.1\r\nHost: {host}\r\nCookie: a=b\r\n\r\n")
+            .into_bytes(),
+        format!("GET /a2a/{BRAND}/tasks?pageSize=5 HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {jwt}\r\n\r\n")
             .into_bytes(),
     ]
 }
@@ -116,7 +120,7 @@ fn unknown_keys() -> Outcome<Vec<String>> {
     let stem = key.private_jwk.expose().replace("\"unknown\"", "\"KID\"");
     let tokens = (0..UNKNOWN_KEYS).map(|number| {
         let signer = Signer::from_private_jwk(&stem.replace("KID", &format!("unknown-{number}")))?;
-        pa_jwt(&signer, "user-attacked")
+        pa_jwt(&signer, "mallory")
     });
     tokens.collect()
 }
@@ -172,11 +176,12 @@ impl Attacker {
     async fn drip(&self, header: bool) {
         loop {
             let mut stream = self.connect().await;
+            let host = &self.host;
             let head = if header {
-                "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Drip: ".to_owned()
+                format!("GET / HTTP/1.1\r\nHost: {host}\r\nX-Drip: ")
             } else {
                 format!(
-                    "POST /a2a/{BRAND}/oauth/consent HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9000\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n"
+                    "POST /a2a/{BRAND}/oauth/consent HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9000\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n"
                 )
             };
             let mut rest = head.as_bytes();
@@ -219,9 +224,9 @@ impl Attacker {
     async fn present(&self, tokens: &[String], pace: Duration) {
         let mut waiting = JoinSet::new();
         for token in tokens {
-            let attacker = self.clone();
+            let (attacker, host) = (self.clone(), &self.host);
             let request = format!(
-                "POST /a2a/{BRAND}/message:send HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\
+                "POST /a2a/{BRAND}/message:send HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
                  Content-Length: 2\r\nConnection: close\r\n\r\n{{}}"
             );
             waiting.spawn(async move {

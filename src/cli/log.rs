@@ -19,9 +19,31 @@ pub(super) fn json(filter: &str) -> Result<(), Failure> {
     log.try_init().map_err(|error| Failure::Said(format!("the log cannot start: {error}")))
 }
 
+/// The server's library calls each connection that does not speak HTTP an error. Anybody can make as many of them as they
+/// like, so none is logged unless `filter` names this target itself.
+const NOT_OURS: &str = "actix_http::h1::dispatcher=off";
+
 /// Refuses a filter that cannot be read, by the name of its key.
 fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
-    EnvFilter::try_new(filter).map_err(|error| {
+    EnvFilter::try_new(format!("{NOT_OURS},{filter}")).map_err(|error| {
         Failure::Said(format!("configuration: log: {error}; expected a filter such as info or info,assent=debug"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_http_are_logged_only_for_whoever_asks_for_them() {
+        assert!(parsed("info").unwrap().to_string().contains(NOT_OURS));
+        assert!(parsed("trace,assent=debug").unwrap().to_string().contains(NOT_OURS));
+        let asked = parsed("info,actix_http::h1::dispatcher=error").unwrap().to_string();
+        assert!(asked.contains("actix_http::h1::dispatcher=error") && !asked.contains(NOT_OURS), "{asked}");
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_refused_by_its_key() {
+        assert!(parsed("info,=").is_err_and(|failure| matches!(failure, Failure::Said(text) if text.contains("log"))));
+    }
 }
