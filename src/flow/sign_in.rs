@@ -178,7 +178,7 @@ impl Opening<'_> {
         Ok(match spent {
             SignedIn::Done => Attempt::Answer(SignInOutcome::Page { view: Box::new(view), cookie }),
             SignedIn::Replayed => Attempt::Answer(SignInOutcome::NotVerified),
-            SignedIn::Stale => Attempt::Again,
+            SignedIn::Stale | SignedIn::GrantGone => Attempt::Again,
         })
     }
 
@@ -202,6 +202,11 @@ impl Opening<'_> {
             }),
             SignedIn::Replayed => Attempt::Answer(SignInOutcome::NotVerified),
             SignedIn::Stale => Attempt::Again,
+            // Disabled on another node, of which this one has not heard yet; or ended just now, and there is a page to show.
+            SignedIn::GrantGone => match self.app.store.grant(&grant.id).await? {
+                Some(grant) if grant.is_live(now) => Attempt::Answer(SignInOutcome::CodeNotUsable),
+                Some(_) | None => Attempt::Again,
+            },
         })
     }
 

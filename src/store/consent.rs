@@ -70,8 +70,10 @@ pub enum SignedIn {
     Done,
     /// The assertion was spent before.
     Replayed,
-    /// The code was decided or expired, or the grant changed or ended, since they were read. The assertion is not spent.
+    /// The code was decided or expired, or the grant changed, since they were read. The assertion is not spent.
     Stale,
+    /// The grant, its Brand's delegation or its personal agent is no longer live. The assertion is not spent.
+    GrantGone,
 }
 
 /// A User's decision.
@@ -129,8 +131,10 @@ impl Store {
                 put_page(&mut tx, *digest, page).await?;
             }
             Opens::Approval { grant, granted, evidence, entry: _ } => {
-                let version = grant::touch(&mut tx, &grant.id, now).await?.map(|touched| touched.version);
-                if version != Some(grant.version)
+                let Some(touched) = grant::touch(&mut tx, &grant.id, now).await? else {
+                    return Ok(SignedIn::GrantGone);
+                };
+                if touched.version != grant.version
                     || !close_code(&mut tx, evidence.device, Some((&grant.id, granted)), now).await?
                 {
                     return Ok(SignedIn::Stale);

@@ -45,6 +45,21 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 29: in the two seconds in which another node has not heard of it
+    async fn a_covered_request_of_an_agent_that_another_node_disabled_is_not_approved_and_no_fault(db: Database) {
+        let world = World::start(&db).await;
+        world.tokens(CLUB, "user-1", "jane", &["orders:read"]).await;
+        let covered = world.codes(CLUB, "user-1", "orders:read").await;
+        let other = world.another_node(&db).await;
+        other.set_pa_enabled(false).await;
+        let before = db.contents().await;
+        let assertion = world.assertion(CLUB, "jane", &covered.user_code, json!({}));
+        assert_eq!(world.post_assertion(CLUB, &assertion).await.status(), 410);
+        assert_eq!(db.contents().await, before);
+        other.stop().await;
+        world.stop().await;
+    }
+
     // case 46
     async fn a_head_of_the_consent_page_keeps_no_page(db: Database) {
         let world = World::start(&db).await;

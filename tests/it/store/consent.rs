@@ -190,7 +190,7 @@ on_both_databases! {
         assert_eq!(db.contents().await, before);
         assert!(db.end_grant(&grant.id, EndedBy::User, &entry(Action::GrantEnded)).await.unwrap());
         let before = db.contents().await;
-        assert_eq!(approve(&grant).await, SignedIn::Stale);
+        assert_eq!(approve(&grant).await, SignedIn::GrantGone);
         assert_eq!(db.contents().await, before);
         assert_eq!(db.count("SELECT jti FROM assertion_jti").await, 0);
     }
