@@ -197,10 +197,15 @@ impl Deciding<'_> {
         entry(&self.page.brand, now, actor, action, subject, self.posted.request, payload)
     }
 
-    /// The page as it is now, for the same person and code.
+    /// The page as it is now, for the same person and code. A step-up has none any more once its grant ended.
     async fn anew(&self, device: DeviceAuthorization, now: Timestamp) -> Result<DecisionOutcome, Fault> {
         let page = self.page;
         let grant = self.app.store.live_grant(&page.brand, &page.brand_user, &device.caller, now).await?;
+        if let Origin::StepUp { grant: own, .. } = &device.origin
+            && grant.as_ref().is_none_or(|live| live.id != *own)
+        {
+            return Ok(DecisionOutcome::Expired);
+        }
         let viewer = Viewer {
             brand_user: &page.brand_user,
             sign_in: &page.sign_in,

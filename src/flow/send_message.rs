@@ -12,7 +12,7 @@ use serde_json::json;
 use url::form_urlencoded;
 
 use super::issue::delegation_claims;
-use super::{Fault, entry, step_up};
+use super::{ATTEMPTS, Fault, RESTLESS, entry, step_up};
 use crate::agent::{AgentCall, AgentError};
 use crate::app::App;
 use crate::clock::Timestamp;
@@ -81,50 +81,9 @@ pub async fn send_message(
     incoming: IncomingMessage,
     request: RequestId,
 ) -> Result<Sent, Fault> {
-    let now = app.clock.now();
-    let context = match &incoming.context {
-        None => ContextChoice::New(ContextId::from_uuid(app.entropy.uuid())),
-        Some(named) => match ContextId::parse(named) {
-            Some(id) => ContextChoice::Existing(id),
-            None => return Ok(UNKNOWN_CONTEXT),
-        },
-    };
-    let reserve = Reserve {
-        brand: &hosted.brand.id,
-        caller: &caller,
-        context,
-        message: &incoming.message,
-        authority: authority.as_ref(),
-        lease_until: now.plus(timeout(&hosted.brand.profile.agent)).plus(LEASE_MARGIN),
-        idle: app.config.conversation_idle(),
-        now,
-    };
-    let reservation = match app.store.reserve_turn(&reserve).await? {
-        Reserved::Run(reservation) => reservation,
-        Reserved::UnknownContext => return Ok(UNKNOWN_CONTEXT),
-        Reserved::GrantGone => return Ok(Sent::InvalidDelegation),
-        Reserved::Other(Admission::Run) => return Err(Fault::Impossible("an admitted turn was not reserved")),
-        Reserved::Other(Admission::Replay(reply)) => return Ok(Sent::Reply(reply)),
-        Reserved::Other(Admission::StepUpAgain { reply, missing, device }) => {
-            let ContextChoice::Existing(context) = context else { return Ok(UNKNOWN_CONTEXT) };
-            let again = step_up::Again { context, message: &incoming.message, reply, missing, device };
-            return Ok(match step_up::again(app, hosted, &caller, authority.as_ref(), again, now).await? {
-                step_up::Repeated::Reply(reply) => Sent::Reply(reply),
-                step_up::Repeated::TooMany { retry_after } => Sent::Busy { retry_after },
-            });
-        }
-        Reserved::Other(Admission::Repeated) => {
-            let text = "messageId: this message is still being answered, or its reply is not available to this caller";
-            return Ok(Sent::Refused(Reason::InvalidParams, text));
-        }
-        Reserved::Other(Admission::OtherUser) => {
-            let text = "contextId: this conversation has run as another User of the Brand";
-            return Ok(Sent::Refused(Reason::InvalidParams, text));
-        }
-        Reserved::Other(Admission::Closed) => {
-            let text = "The conversation is closed; begin a new one by leaving out contextId";
-            return Ok(Sent::Refused(Reason::UnsupportedOperation, text));
-        }
+    let reservation = match take_up(app, hosted, &caller, authority.as_ref(), &incoming).await? {
+        TakenUp::Run(reservation) => reservation,
+        TakenUp::Answered(sent) => return Ok(sent),
     };
     let authority = authority.map(|authority| Authority { scopes: reservation.scopes.clone(), ..authority });
     let run = Run {
@@ -137,6 +96,72 @@ pub async fn send_message(
         request,
     };
     tokio::spawn(run.carry_out()).await.unwrap_or(Err(Fault::Impossible("a turn was cut off")))
+}
+
+/// What a message gets before any agent runs.
+enum TakenUp {
+    Run(Reservation),
+    Answered(Sent),
+}
+
+/// Reserves the turn, or finds what the message gets instead.
+async fn take_up(
+    app: &App,
+    hosted: &HostedBrand,
+    caller: &Caller,
+    authority: Option<&Authority>,
+    incoming: &IncomingMessage,
+) -> Result<TakenUp, Fault> {
+    let context = match &incoming.context {
+        None => ContextChoice::New(ContextId::from_uuid(app.entropy.uuid())),
+        Some(named) => match ContextId::parse(named) {
+            Some(id) => ContextChoice::Existing(id),
+            None => return Ok(TakenUp::Answered(UNKNOWN_CONTEXT)),
+        },
+    };
+    for _ in 0..ATTEMPTS {
+        let now = app.clock.now();
+        let reserve = Reserve {
+            brand: &hosted.brand.id,
+            caller,
+            context,
+            message: &incoming.message,
+            authority,
+            lease_until: now.plus(timeout(&hosted.brand.profile.agent)).plus(LEASE_MARGIN),
+            idle: app.config.conversation_idle(),
+            now,
+        };
+        return Ok(TakenUp::Answered(match app.store.reserve_turn(&reserve).await? {
+            Reserved::Run(reservation) => return Ok(TakenUp::Run(reservation)),
+            Reserved::UnknownContext => UNKNOWN_CONTEXT,
+            Reserved::GrantGone => Sent::InvalidDelegation,
+            Reserved::Other(Admission::Run) => return Err(Fault::Impossible("an admitted turn was not reserved")),
+            Reserved::Other(Admission::Replay(reply)) => Sent::Reply(reply),
+            Reserved::Other(Admission::StepUpAgain { reply, missing, device }) => {
+                let ContextChoice::Existing(context) = context else { return Ok(TakenUp::Answered(UNKNOWN_CONTEXT)) };
+                let again = step_up::Again { context, message: &incoming.message, reply, missing, device };
+                match step_up::again(app, hosted, caller, authority, again, now).await? {
+                    step_up::Repeated::Reply(reply) => Sent::Reply(reply),
+                    step_up::Repeated::TooMany { retry_after } => Sent::Busy { retry_after },
+                    step_up::Repeated::Changed => continue,
+                }
+            }
+            Reserved::Other(Admission::Repeated) => {
+                let text =
+                    "messageId: this message is still being answered, or its reply is not available to this caller";
+                Sent::Refused(Reason::InvalidParams, text)
+            }
+            Reserved::Other(Admission::OtherUser) => {
+                let text = "contextId: this conversation has run as another User of the Brand";
+                Sent::Refused(Reason::InvalidParams, text)
+            }
+            Reserved::Other(Admission::Closed) => {
+                let text = "The conversation is closed; begin a new one by leaving out contextId";
+                Sent::Refused(Reason::UnsupportedOperation, text)
+            }
+        }));
+    }
+    Err(RESTLESS)
 }
 
 fn timeout(agent: &Agent) -> Duration {

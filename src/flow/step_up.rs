@@ -132,6 +132,8 @@ pub(super) enum Repeated {
     Reply(String),
     /// A caller without delegation has too many live codes.
     TooMany { retry_after: Duration },
+    /// Another request has given the step-up its fresh link, or runs the message by now: look again.
+    Changed,
 }
 
 /// The stored step-up, with a fresh link when the old one has run out or was decided without giving what is missing.
@@ -156,7 +158,8 @@ pub(super) async fn again(
     if app.store.renew_step_up(*context, message, *device, link.device, missing, &reply).await? {
         return Ok(Repeated::Reply(reply));
     }
-    Ok(Repeated::Reply(again.reply))
+    // What was read before has a link that leads nowhere.
+    Ok(Repeated::Changed)
 }
 
 /// `reply` with another link and other missing scopes in its metadata; its receipt stays, byte for byte, since the order

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::support::backend::Script;
@@ -199,6 +200,23 @@ on_both_databases! {
     }
 
     // case 62
+    async fn of_twenty_who_ask_for_one_step_up_again_all_get_the_same_fresh_link(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let first = step_up(&world, &tokens, "m-1").await;
+        let context = first.context();
+        world.advance(600);
+        let again = || world.send(SHOP, "user-1", Some(&tokens.access), "m-1", Some(&context), REFUND);
+        let renewed: HashSet<String> = join_all((0..20).map(|_| again())).await.iter().map(Answer::text).collect();
+        assert_eq!(renewed.len(), 1, "{renewed:?}");
+        let next = again().await;
+        assert!(renewed.contains(&next.text()));
+        assert_ne!(code_in(&link(&next)), code_in(&link(&first)));
+        world.sign_in(SHOP, "jane", &code_in(&link(&next))).await;
+        world.stop().await;
+    }
+
+    // case 62
     async fn a_step_up_is_repeated_to_its_own_grant_alone(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
@@ -266,6 +284,26 @@ on_both_databases! {
         let assertion = world.assertion(SHOP, "jane", &code, json!({}));
         assert_eq!(world.post_assertion(SHOP, &assertion).await.status(), 410);
         assert_eq!(db.contents().await, before);
+        world.stop().await;
+    }
+
+    // case 62
+    async fn a_step_up_whose_grant_ends_as_it_is_decided_is_allowed_or_gone_and_never_shown_anew(db: Database) {
+        let world = World::start(&db).await;
+        for round in 0..12 {
+            let user = format!("jane-{round}");
+            let tokens = world.tokens(SHOP, "user-1", &user, &["orders:read"]).await;
+            let code = code_in(&link(&step_up(&world, &tokens, "m-1").await));
+            let page = world.sign_in(SHOP, &user, &code).await;
+            let token = [("token", tokens.refresh.as_str())];
+            let (decided, ended) = join(
+                world.decide(SHOP, &page.session, "allow", &["orders:read", "refunds:issue"]),
+                world.oauth(SHOP, "/revoke", "user-1", &token),
+            )
+            .await;
+            ended.assert_empty(200);
+            assert!([303, 410].contains(&decided.status()), "{} {}", decided.status(), decided.text());
+        }
         world.stop().await;
     }
 
