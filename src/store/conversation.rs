@@ -173,7 +173,7 @@ impl Store {
                 (id, None)
             }
             ContextChoice::Existing(id) => {
-                let Some(context) = find_context(&mut tx, reserve, id).await? else {
+                let Some(context) = hold_context(&mut tx, reserve, id).await? else {
                     return Ok(Reserved::UnknownContext);
                 };
                 let turn = find_turn(&mut tx, id, reserve.message).await?;
@@ -182,8 +182,7 @@ impl Store {
                     other => return Ok(Reserved::Other(other)),
                 }
                 if !bind_context(&mut tx, reserve, id).await? {
-                    let closed = find_context(&mut tx, reserve, id).await?.is_none_or(|context| context.closed);
-                    return Ok(Reserved::Other(if closed { Admission::Closed } else { Admission::OtherUser }));
+                    return Ok(Reserved::Other(Admission::Closed));
                 }
                 (id, turn)
             }
@@ -342,11 +341,13 @@ async fn put_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Resul
     Ok(())
 }
 
-async fn find_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<Option<Context>, StoreError> {
-    const SQL: &str =
-        "SELECT c.id, c.brand_user, c.closed_at, c.last_turn_at, g.ended_by AS grant_ended_by FROM context c
-        LEFT JOIN delegation_grant g ON g.id = c.grant_id
-        WHERE c.id = $1 AND c.brand_id = $2 AND c.pa_issuer = $3 AND c.pa_sub = $4";
+/// The context of a message, whose row is held until the commit: what is then read of its turns stays as it is, since a
+/// runner that comes back touches the context first.
+async fn hold_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<Option<Context>, StoreError> {
+    const SQL: &str = "UPDATE context SET last_turn_at = last_turn_at
+        WHERE id = $1 AND brand_id = $2 AND pa_issuer = $3 AND pa_sub = $4
+        RETURNING id, brand_user, closed_at, last_turn_at,
+            (SELECT g.ended_by FROM delegation_grant g WHERE g.id = context.grant_id) AS grant_ended_by";
     let row = in_tx!(tx, c => query_as::<_, ContextRow>(SQL)
         .bind(id.to_string())
         .bind(reserve.brand.as_str())
@@ -366,7 +367,8 @@ async fn find_turn(tx: &mut Tx, context: ContextId, message: &MessageId) -> Resu
     row.map(Turn::try_from).transpose()
 }
 
-/// Binds an open context to the turn's authority. `false` when it has run as another Brand user, or closed meanwhile.
+/// Binds an open context to the turn's authority. `false` when it is closed or has run as another Brand user, which who
+/// holds its row has ruled out.
 async fn bind_context(tx: &mut Tx, reserve: &Reserve<'_>, id: ContextId) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE context SET last_turn_at = $1, brand_user = COALESCE($2, brand_user),
         grant_id = COALESCE($3, grant_id) WHERE id = $4 AND closed_at IS NULL

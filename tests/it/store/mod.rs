@@ -12,3 +12,4 @@ mod migrations;
 mod refresh;
 mod registration;
 mod sweep;
+mod takeover;
