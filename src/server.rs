@@ -24,6 +24,10 @@ use crate::web::request::{self, RootSpan};
 use crate::web::routes;
 use crate::web::site::Hosts;
 
+/// A directive for the log's filter. The library calls each connection that does not speak HTTP an error, of which anybody
+/// can make as many as they like.
+pub const NOT_HTTP: &str = "actix_http::h1::dispatcher=off";
+
 /// The listeners at work.
 pub struct Running {
     /// Where the public one is bound.

@@ -155,6 +155,7 @@ mod tests {
         assert_eq!(answer, builtin::answer(&call().turn));
     }
 
+    // case 63
     #[tokio::test]
     async fn whatever_is_not_a_json_answer_is_a_failure() {
         let good = r#"{"parts":[{"text":"a"}]}"#;
@@ -192,6 +193,7 @@ mod tests {
         }
     }
 
+    // case 63
     #[tokio::test]
     async fn a_backend_that_says_nothing_times_out() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

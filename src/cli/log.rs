@@ -5,6 +5,7 @@ use std::io;
 use tracing_subscriber::EnvFilter;
 
 use super::failure::Failure;
+use crate::server::NOT_HTTP;
 
 /// Logs as text, for people, what `filter` lets pass.
 pub(super) fn text(filter: &str) -> Result<(), Failure> {
@@ -19,13 +20,9 @@ pub(super) fn json(filter: &str) -> Result<(), Failure> {
     log.try_init().map_err(|error| Failure::Said(format!("the log cannot start: {error}")))
 }
 
-/// The server's library calls each connection that does not speak HTTP an error. Anybody can make as many of them as they
-/// like, so none is logged unless `filter` names this target itself.
-const NOT_OURS: &str = "actix_http::h1::dispatcher=off";
-
 /// Refuses a filter that cannot be read, by the name of its key.
 fn parsed(filter: &str) -> Result<EnvFilter, Failure> {
-    EnvFilter::try_new(format!("{NOT_OURS},{filter}")).map_err(|error| {
+    EnvFilter::try_new(format!("{NOT_HTTP},{filter}")).map_err(|error| {
         Failure::Said(format!("configuration: log: {error}; expected a filter such as info or info,assent=debug"))
     })
 }
@@ -36,10 +33,10 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_http_are_logged_only_for_whoever_asks_for_them() {
-        assert!(parsed("info").unwrap().to_string().contains(NOT_OURS));
-        assert!(parsed("trace,assent=debug").unwrap().to_string().contains(NOT_OURS));
-        let asked = parsed("info,actix_http::h1::dispatcher=error").unwrap().to_string();
-        assert!(asked.contains("actix_http::h1::dispatcher=error") && !asked.contains(NOT_OURS), "{asked}");
+        assert!(parsed("info").unwrap().to_string().contains(NOT_HTTP));
+        assert!(parsed("trace,assent=debug").unwrap().to_string().contains(NOT_HTTP));
+        let asked = parsed(&format!("info,{}", NOT_HTTP.replace("off", "error"))).unwrap().to_string();
+        assert!(asked.contains(&NOT_HTTP.replace("off", "error")) && !asked.contains(NOT_HTTP), "{asked}");
     }
 
     #[test]

@@ -113,6 +113,7 @@ mod tests {
         assert!((0..45).all(|_| poll(&pacing, 5000) == Pace::InTime));
     }
 
+    // case 25
     #[test]
     fn half_a_second_is_tolerated_and_no_more() {
         let pacing = pacing();
@@ -121,6 +122,7 @@ mod tests {
         assert_eq!(poll(&pacing, 4_499), Pace::TooSoon { interval_seconds: 10 });
     }
 
+    // case 25
     #[test]
     fn each_poll_that_is_too_soon_adds_five_seconds_up_to_a_minute() {
         let pacing = pacing();

@@ -227,6 +227,7 @@ mod tests {
         assert!(!refused(&policy, "https://a.example/"));
     }
 
+    // case 15
     #[test]
     fn where_private_addresses_are_allowed_credentials_and_odd_schemes_still_are_not() {
         let policy = Policy::new(&OutboundConfig { allow_private: true, ..OutboundConfig::default() });
@@ -235,6 +236,7 @@ mod tests {
         assert!(refused(&policy, "file:///etc/passwd"));
     }
 
+    // case 15
     #[test]
     fn a_private_host_is_known_by_whole_name_whatever_its_spelling() {
         let policy = policy(&["Keys.Internal", "::1", "10.0.0.7"]);

@@ -290,6 +290,7 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
     assert_eq!((server.count(), elsewhere.count()), (24, 0));
 }
 
+// case 14
 #[tokio::test]
 async fn a_body_is_cut_off_above_its_bound_and_whole_at_it() {
     let server = serve(None, |stream, _| {

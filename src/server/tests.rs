@@ -253,6 +253,7 @@ async fn every_answer_names_its_request() {
     }
 }
 
+// case 79
 #[tokio::test]
 async fn an_unknown_host_is_sent_to_the_provider() {
     let served = Served::start().await;
@@ -268,6 +269,7 @@ async fn an_unknown_host_is_sent_to_the_provider() {
     assert_eq!(served.get("AUTH.airline.example.:443", "/jwks.json").await.status, 200);
 }
 
+// case 79
 #[tokio::test]
 async fn exactly_one_host_is_required() {
     let served = Served::start().await;
@@ -284,6 +286,7 @@ async fn exactly_one_host_is_required() {
     }
 }
 
+// case 79
 #[tokio::test]
 async fn an_absolute_target_does_not_get_around_the_host() {
     let served = Served::start().await;
@@ -300,6 +303,7 @@ async fn an_absolute_target_does_not_get_around_the_host() {
     }
 }
 
+// case 80
 #[tokio::test]
 async fn forwarded_headers_choose_nothing() {
     let served = Served::start().await;
@@ -311,6 +315,7 @@ async fn forwarded_headers_choose_nothing() {
     assert_eq!(served.ask("GET", PROVIDER, "/jwks.json", &more).await.status, 404);
 }
 
+// case 79
 #[tokio::test]
 async fn headers_above_16_kib_are_refused() {
     let served = Served::start().await;

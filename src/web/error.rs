@@ -281,6 +281,7 @@ mod tests {
         assert_eq!(body["error"]["details"][0]["reason"], "TASK_NOT_FOUND");
     }
 
+    // case 59
     #[test]
     fn the_two_401s_differ_by_their_challenge_alone() {
         for (response, challenge) in [(unauthenticated(), CHALLENGE), (invalid_token(), INVALID_TOKEN)] {
@@ -290,6 +291,7 @@ mod tests {
         }
     }
 
+    // case 22
     #[test]
     fn an_oauth_error_is_json_that_nobody_stores() {
         let response = oauth_error(ErrorCode::InvalidGrant, "The code is unknown.");
@@ -300,6 +302,7 @@ mod tests {
         assert_eq!(text(response), r#"{"error":"invalid_grant","error_description":"The code is unknown."}"#);
     }
 
+    // case 20
     #[test]
     fn another_client_is_challenged() {
         let response = oauth_error(ErrorCode::InvalidClient, "client_id differs.");

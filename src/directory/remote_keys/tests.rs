@@ -131,6 +131,7 @@ async fn an_older_set_stays_in_use_for_an_hour_when_fetches_fail() {
 }
 
 // case 14
+// case 17
 #[tokio::test]
 async fn a_set_older_than_an_hour_is_not_served_even_once() {
     let (host, keys) = cache();
@@ -185,6 +186,7 @@ async fn an_unknown_key_is_worth_one_fetch_in_thirty_seconds() {
     assert_eq!(keys.get(&url, at(32)).await.as_deref(), Ok(&3));
 }
 
+// case 16
 #[tokio::test]
 async fn a_failed_fetch_for_an_unknown_key_keeps_the_set_and_spends_the_thirty_seconds() {
     let (host, keys) = cache();

@@ -91,6 +91,7 @@ mod tests {
         stream::iter(chunks.iter().map(|chunk| Ok(Bytes::from_static(chunk.as_bytes()))).collect::<Vec<_>>())
     }
 
+    // case 64
     #[actix_web::test]
     async fn chunks_are_put_together_up_to_the_bound() {
         let req = TestRequest::default().to_http_request();
@@ -99,12 +100,14 @@ mod tests {
         assert_eq!(read_bounded(&req, chunks(&[]), 4, SOON).await.unwrap(), "");
     }
 
+    // case 64
     #[actix_web::test]
     async fn a_body_that_is_announced_too_large_is_not_read() {
         let req = TestRequest::default().insert_header((header::CONTENT_LENGTH, "5")).to_http_request();
         assert_eq!(read_bounded(&req, stream::pending(), 4, SOON).await, Err(BodyProblem::TooLarge));
     }
 
+    // case 79
     #[actix_web::test]
     async fn a_body_that_does_not_end_or_breaks_off_is_refused() {
         let req = TestRequest::default().to_http_request();
@@ -114,6 +117,7 @@ mod tests {
         assert_eq!(read_bounded(&req, broken, 4, SOON).await, Err(BodyProblem::Broken));
     }
 
+    // case 64
     #[test]
     fn every_encoding_but_identity_counts() {
         for (value, encoded) in [("gzip", true), ("identity", false), ("Identity", false), ("identity, gzip", true)] {

@@ -59,11 +59,13 @@ mod tests {
         client_address(&request.to_http_request(), &trusted).to_string()
     }
 
+    // case 80
     #[test]
     fn an_untrusted_peer_is_the_client_whatever_it_says() {
         assert_eq!(seen("203.0.113.7", &["198.51.100.1"]), "203.0.113.7");
     }
 
+    // case 80
     #[test]
     fn the_rightmost_address_that_is_no_trusted_proxy_is_the_client() {
         assert_eq!(seen("10.0.0.1", &["198.51.100.1"]), "198.51.100.1");
@@ -73,6 +75,7 @@ mod tests {
         assert_eq!(seen("[fd00::1]", &["[2001:db8::5]:443"]), "2001:db8::5");
     }
 
+    // case 80
     #[test]
     fn a_chain_ends_where_it_cannot_be_read() {
         assert_eq!(seen("10.0.0.1", &["198.51.100.1, unknown, 10.0.0.2"]), "10.0.0.2");
@@ -81,6 +84,7 @@ mod tests {
         assert_eq!(seen("10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
     }
 
+    // case 80
     #[test]
     fn a_mapped_address_is_the_ipv4_one() {
         assert_eq!(seen("[::ffff:10.0.0.1]", &["::ffff:198.51.100.1"]), "198.51.100.1");

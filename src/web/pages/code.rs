@@ -74,6 +74,7 @@ mod tests {
         assert!(html.contains("name=\"user_code\""));
     }
 
+    // case 45
     #[test]
     fn markup_in_every_field_is_shown_as_text() {
         let evil = || "<script>alert('\"&')</script>".to_owned();

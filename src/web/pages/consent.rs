@@ -192,6 +192,7 @@ mod tests {
         assert_eq!(attribute(field, "value"), page.session);
     }
 
+    // case 45
     #[test]
     fn markup_in_every_field_is_shown_as_text() {
         let evil = || "<script>alert('\"&')</script>".to_owned();

@@ -171,6 +171,7 @@ mod tests {
         }
     }
 
+    // case 45
     #[test]
     fn markup_in_every_field_is_shown_as_text() {
         let evil = || "<script>alert('\"&')</script>".to_owned();

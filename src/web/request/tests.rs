@@ -30,6 +30,7 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
+// case 81
 #[actix_web::test]
 async fn a_log_line_names_the_route_and_nothing_that_the_client_wrote() {
     let log = Log::default();

@@ -77,6 +77,7 @@ async fn bare(address: SocketAddr, method: &str, target: &str) -> String {
     exchange(address, format!("{method} {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).await
 }
 
+// case 82
 #[tokio::test]
 async fn a_panic_is_an_empty_500_and_the_connection_lives_on() {
     let (address, handle) = serve().await;
@@ -88,6 +89,7 @@ async fn a_panic_is_an_empty_500_and_the_connection_lives_on() {
     handle.stop(false).await;
 }
 
+// case 64
 #[tokio::test]
 async fn a_json_body_is_bounded_and_never_inflated() {
     let (address, handle) = serve().await;
@@ -117,6 +119,7 @@ async fn a_slow_body_is_given_up_in_time() {
     handle.stop(false).await;
 }
 
+// case 21
 #[tokio::test]
 async fn a_form_that_is_not_strict_is_an_oauth_error_with_a_reason() {
     const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";

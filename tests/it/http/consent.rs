@@ -192,6 +192,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 47
     async fn an_assertion_approves_without_a_page_what_the_grant_covers_and_leaves_the_grant_as_it_was(db: Database) {
         const GRANTS: &str = "SELECT id, scopes, version, decided_at, expires_at, state FROM delegation_grant";
         let world = World::start(&db).await;

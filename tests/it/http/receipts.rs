@@ -127,6 +127,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 56
     async fn a_revocation_during_a_turn_does_not_suppress_the_receipt_of_what_was_done(db: Database) {
         let world = World::start(&db).await;
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;

@@ -32,6 +32,7 @@ fn operations() -> Vec<(Method, &'static str, &'static str)> {
 }
 
 on_both_databases! {
+    // case 6
     async fn every_route_answers_a_good_jwt_in_a2as_words_and_others_with_the_bare_401(db: Database) {
         let world = World::start(&db).await;
         let before = db.contents().await;

@@ -19,6 +19,7 @@ fn last(world: &World) -> SeenTurn {
 }
 
 on_both_databases! {
+    // case 60
     async fn a_turn_has_exactly_its_members_and_delegation_only_under_a_token(db: Database) {
         let world = World::start(&db).await;
         let alone = world.send(AIRLINE, "user-1", None, "m-1", None, "Hello").await;
@@ -79,6 +80,7 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 70
     async fn the_idempotency_key_stays_for_a_retry_and_counts_the_step_ups(db: Database) {
         let world = World::start(&db).await;
         let mut tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
