@@ -9,6 +9,8 @@ mod corpus;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;
