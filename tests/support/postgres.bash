@@ -35,8 +35,7 @@ start_postgres() {
         -c listen_addresses=127.0.0.1 -c unix_socket_directories=$postgres_directory -c max_connections=400 -c fsync=off \
         -c full_page_writes=off" start >/dev/null 2>&1
     ); then
-      # Over a socket, which costs less than TCP.
-      export ASSENT_TEST_POSTGRES="postgres://assent_test:$password@localhost:$port/postgres?host=$postgres_directory"
+      export ASSENT_TEST_POSTGRES="postgres://assent_test:$password@127.0.0.1:$port/postgres"
       "$postgres_bin/psql" "$ASSENT_TEST_POSTGRES" -Atc 'SELECT version()'
       return
     fi
