@@ -1,6 +1,6 @@
 //! Both listeners: bound, answering, and stopped so that what was begun is finished.
 //!
-//! A client that drips is given up: [`listener`] and [`paced`] bound how long a head may take, whichever request of its
+//! A client that drips is given up: `listener` and `paced` bound how long a head may take, whichever request of its
 //! connection it is.
 
 mod listener;

@@ -64,7 +64,7 @@ const script = ['tests/clients', 'tests/browser'].flatMap((directory) => [...fil
 function results(logs) {
   const said = new Map();
   for (const line of logs.flatMap((log) => readFileSync(log, 'utf8').split('\n'))) {
-    const nextest = /^ *(?:TRY \d+ )?(PASS|FAIL|TIMEOUT|ABORT|SIGSEGV|SIGABRT|FLAKY) .*?\] (?:\( *\d+\/\d+\) )?\S+ (\S+)$/.exec(line);
+    const nextest = /^ *(?:TRY \d+ )?(PASS|FAIL|TIMEOUT|ABORT|SIGSEGV|SIGABRT) .*?\] (?:\( *\d+\/\d+\) )?\S+ (\S+)$/.exec(line);
     const cargo = /^test (\S+) \.\.\. (ok|FAILED|ignored)$/.exec(line);
     const node = /^\s*([✔✖﹣]) (.+?) \(\d[\d.]*ms\)(?: #.*)?$/.exec(line);
     if (nextest) said.set(nextest[2], nextest[1] === 'PASS' ? 'passed' : 'failed');
