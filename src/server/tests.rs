@@ -84,6 +84,11 @@ impl Served {
         Self { running: start(Arc::clone(&app)).await.unwrap(), app, _files: files }
     }
 
+    /// Ends both listeners and their threads: what those hold is in use until then, also while the process exits.
+    async fn stop(self) {
+        self.running.stop(false).await.unwrap();
+    }
+
     /// Sends `request` and reads all there is until the connection is closed.
     async fn raw(&self, request: &[u8]) -> String {
         exchange(self.running.public, request).await
@@ -169,6 +174,7 @@ async fn documents_are_public_and_cacheable() {
         let again = served.ask("GET", host, &target, &format!("If-None-Match: \"x\", W/{etag}\r\n")).await;
         assert_eq!((again.status, again.body.as_str(), again.header("etag")), (304, "", Some(etag)), "{target}");
     }
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -181,6 +187,7 @@ async fn both_forms_of_the_metadata_are_the_same_bytes_with_the_right_issuer() {
     assert_eq!(issuer(&one), format!("https://{PROVIDER}/a2a/{SHOP}/oauth"));
     let own = served.get(AIRLINE_HOST, "/.well-known/oauth-authorization-server").await;
     assert_eq!(issuer(&own), format!("https://{AIRLINE_HOST}"));
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -204,6 +211,7 @@ async fn a_brand_with_a_host_of_its_own_has_one_issuer() {
     let found = served.get(AIRLINE_HOST, "/.well-known/agent-card.json").await;
     let card = format!("https://{PROVIDER}/a2a/{AIRLINE}/.well-known/agent-card.json");
     assert_eq!((found.status, found.header("location")), (302, Some(card.as_str())));
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -231,6 +239,7 @@ async fn what_is_not_there_is_an_empty_404() {
         let got = served.get(PROVIDER, &target).await;
         assert_eq!((got.status, got.body.as_str()), (404, ""), "{target}");
     }
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -240,6 +249,7 @@ async fn another_method_is_an_empty_405_that_names_the_right_ones() {
         let got = served.ask(method, PROVIDER, &format!("/a2a/{SHOP}/oauth/jwks.json"), "Content-Length: 0\r\n").await;
         assert_eq!((got.status, got.header("allow"), got.body.as_str()), (405, Some("GET, HEAD"), ""), "{method}");
     }
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -251,6 +261,7 @@ async fn every_answer_names_its_request() {
         let id = got.header("x-request-id").unwrap().to_owned();
         assert!(uuid::Uuid::try_parse(&id).is_ok() && seen.insert(id));
     }
+    served.stop().await;
 }
 
 // case 79
@@ -267,6 +278,7 @@ async fn an_unknown_host_is_sent_to_the_provider() {
         assert_eq!(served.get(host, &format!("/a2a/{SHOP}/oauth/jwks.json")).await.status, 200, "{host}");
     }
     assert_eq!(served.get("AUTH.airline.example.:443", "/jwks.json").await.status, 200);
+    served.stop().await;
 }
 
 // case 79
@@ -284,6 +296,7 @@ async fn exactly_one_host_is_required() {
         let got = Answer::parse(&served.raw(head.as_bytes()).await);
         assert_eq!((got.status, got.body.as_str()), (400, ""), "{head}");
     }
+    served.stop().await;
 }
 
 // case 79
@@ -301,6 +314,7 @@ async fn an_absolute_target_does_not_get_around_the_host() {
     ] {
         assert_eq!(served.get(host, &target).await.status, status, "{host} {target}");
     }
+    served.stop().await;
 }
 
 // case 80
@@ -313,6 +327,7 @@ async fn forwarded_headers_choose_nothing() {
     let got = served.ask("GET", PROVIDER, &target, &more).await;
     assert_eq!(got.body, served.get(PROVIDER, &target).await.body);
     assert_eq!(served.ask("GET", PROVIDER, "/jwks.json", &more).await.status, 404);
+    served.stop().await;
 }
 
 // case 79
@@ -329,6 +344,7 @@ async fn headers_above_16_kib_are_refused() {
     }
     let got = served.ask("GET", PROVIDER, &target, &"X: y\r\n".repeat(200)).await;
     assert_eq!(got.status, 431);
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -339,6 +355,7 @@ async fn a_connection_carries_one_request_after_another() {
     let got = served.raw(format!("{one}{one}{last}").as_bytes()).await;
     let statuses: Vec<&str> = got.lines().filter(|line| line.starts_with("HTTP/1.1")).collect();
     assert_eq!(statuses, ["HTTP/1.1 404 Not Found", "HTTP/1.1 404 Not Found", "HTTP/1.1 200 OK"]);
+    served.stop().await;
 }
 
 #[tokio::test]
@@ -356,6 +373,7 @@ async fn administrators_come_by_loopback_or_a_named_host() {
         let got = Answer::parse(&exchange(served.running.admin, request.as_bytes()).await);
         assert_eq!(got.status, status, "{host} {target}");
     }
+    served.stop().await;
 }
 
 #[tokio::test]

@@ -49,4 +49,5 @@ async fn every_route_but_the_signs_of_life_has_a_budget_and_says_in_its_own_word
         }
     }
     assert!(walked > 40, "{walked}");
+    served.stop().await;
 }

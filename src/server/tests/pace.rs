@@ -49,6 +49,7 @@ async fn slow_headers_end_the_connection() {
     let got = timeout(SOON, served.raw(b"GET /healthz HTTP/1.1\r\nHost: provider.exam")).await.unwrap();
     assert_eq!(Answer::parse(&got).status, 408);
     assert_eq!(served.get(PROVIDER, "/healthz").await.status, 200);
+    served.stop().await;
 }
 
 // case 79: a later head
@@ -64,6 +65,7 @@ async fn a_later_head_that_drips_ends_the_connection_too() {
         stream.write_all(b"GET /x HTTP/1.1\r\nX: ").await.unwrap();
         assert!(drip(&mut stream, b"a").await);
     }
+    served.stop().await;
 }
 
 // case 79: a later head that stops
@@ -77,6 +79,7 @@ async fn a_later_head_that_breaks_off_ends_the_connection_too() {
     let mut rest = Vec::new();
     let _ = timeout(SOON, stream.read_to_end(&mut rest)).await.unwrap();
     assert_eq!(rest, b"");
+    served.stop().await;
 }
 
 // case 79: a later head that is in time
@@ -92,6 +95,7 @@ async fn a_quiet_connection_stays_and_its_next_request_is_answered() {
         stream.write_all(format!("Host: {PROVIDER}\r\n\r\n").as_bytes()).await.unwrap();
         assert!(answer(&mut stream).await.starts_with("HTTP/1.1 404 "));
     }
+    served.stop().await;
 }
 
 // case 79: silence
@@ -104,6 +108,7 @@ async fn a_connection_that_stays_quiet_is_ended_after_the_keep_alive() {
     let mut rest = Vec::new();
     let _ = timeout(SOON, stream.read_to_end(&mut rest)).await.unwrap();
     assert_eq!(rest, b"");
+    served.stop().await;
 }
 
 // case 79: bodies
@@ -127,6 +132,7 @@ async fn a_body_that_drips_is_given_up_whether_anybody_reads_it_or_not() {
         }
     }
     assert_eq!(served.get(PROVIDER, "/healthz").await.status, 200);
+    served.stop().await;
 }
 
 // case 79: a body that nobody reads and that stops
@@ -140,6 +146,7 @@ async fn a_body_that_nobody_reads_and_that_stops_ends_the_connection() {
     let mut rest = Vec::new();
     let _ = timeout(SOON, stream.read_to_end(&mut rest)).await.unwrap();
     assert_eq!(rest, b"");
+    served.stop().await;
 }
 
 // case 79: many
@@ -156,6 +163,7 @@ async fn idle_connections_keep_nobody_out() {
         stream.write_all(request("/x", "Connection: close\r\n").as_bytes()).await.unwrap();
         assert!(answer(&mut stream).await.starts_with("HTTP/1.1 404 "));
     }
+    served.stop().await;
 }
 
 // case 79: at the bound
@@ -172,4 +180,5 @@ async fn at_the_bound_a_connection_waits_until_one_that_drips_was_ended() {
     }
     let got = timeout(4 * SOON, served.get(PROVIDER, "/healthz")).await.unwrap();
     assert_eq!(got.status, 200);
+    served.stop().await;
 }

@@ -1,40 +1,18 @@
 //! What the log says of a request.
 
-use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use actix_web::test::{TestRequest, call_service, init_service};
 use actix_web::{App, HttpResponse, web};
 use tracing_actix_web::TracingLogger;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
-
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 // case 81
 #[actix_web::test]
 async fn a_log_line_names_the_route_and_nothing_that_the_client_wrote() {
-    let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).finish();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let subscriber = tracing_subscriber::fmt().with_writer(Arc::new(log.reopen().unwrap())).with_ansi(false).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let answer = |req: HttpRequest| async move {
         note_route("/tasks/{id}");
@@ -49,7 +27,7 @@ async fn a_log_line_names_the_route_and_nothing_that_the_client_wrote() {
     let response = call_service(&service, request.to_request()).await;
     let id = response.headers().get("x-id").unwrap().to_str().unwrap().to_owned();
 
-    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let log = std::fs::read_to_string(log.path()).unwrap();
     assert_eq!(log.lines().count(), 1, "{log}");
     for expected in ["method=\"OTHER\"", "route=\"/tasks/{id}\"", "status=418", &format!("request_id={id}")] {
         assert!(log.contains(expected), "{expected} is not in {log}");

@@ -54,7 +54,7 @@ impl Node {
         let config = format!(
             "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\ndatabase_url = \"{}\"\n\
              master_key = \"QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\"\n\
-             limits = {{ wrong_codes_per_user = 1000, live_codes = 20 }}\n",
+             limits = {{ wrong_codes_per_user = 1000 }}\n",
             db.url
         );
         let config = Config::from_toml(&config).unwrap();
