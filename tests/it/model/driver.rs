@@ -53,8 +53,7 @@ impl Node {
     pub(crate) async fn start(db: &Database, seed: u64) -> Self {
         let config = format!(
             "public_url = \"https://{PROVIDER}\"\naudience = \"{AUDIENCE}\"\ndatabase_url = \"{}\"\n\
-             master_key = \"QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\"\n\
-             limits = {{ wrong_codes_per_user = 1000 }}\n",
+             master_key = \"QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\"\n",
             db.url
         );
         let config = Config::from_toml(&config).unwrap();

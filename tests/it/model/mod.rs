@@ -124,6 +124,9 @@ impl Stage {
             .enumerate()
             .map(|(place, operation)| model.aim(operation, format!("jti-{}-{index}-{place}", self.begun).into()));
         let acts: Vec<Act> = acts.collect();
+        let guesses =
+            |user: usize| acts.iter().filter(|act| matches!(act, Act::SignIn { user: by, .. } if *by == user)).count();
+        model.guesses_at_once = [guesses(0), guesses(1)];
         let done = self.perform(&model, acts).await;
         let rows = self.window.look(&model, scope).await;
         self.tally.count(&done);

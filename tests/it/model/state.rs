@@ -205,6 +205,8 @@ pub(crate) struct Model {
     pub(crate) audit: BTreeMap<&'static str, i64>,
     /// Wrong codes of each User.
     pub(crate) wrong: [Vec<Timestamp>; 2],
+    /// How many guesses each User has under way in this step: each takes a place before it is looked at.
+    pub(crate) guesses_at_once: [usize; 2],
 }
 
 impl Model {
@@ -229,6 +231,7 @@ impl Model {
             kept: Vec::new(),
             audit: BTreeMap::new(),
             wrong: [Vec::new(), Vec::new()],
+            guesses_at_once: [0; 2],
         }
     }
 

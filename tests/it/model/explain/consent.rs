@@ -44,7 +44,8 @@ impl Model {
     pub(super) fn sign_in(&mut self, seen: &Self, device: usize, user: usize, jti: &Text, answer: &Answer) -> Verdict {
         if matches!(answer, Answer::Refused("too many tries")) {
             let lately = self.wrong[user].iter().filter(|at| self.now.since(**at) <= Duration::from_secs(600));
-            return if lately.count() >= 5 { Verdict::Same } else { Verdict::No };
+            let others = self.guesses_at_once[user].saturating_sub(1);
+            return if lately.count() + others >= 5 { Verdict::Same } else { Verdict::No };
         }
         let is_spent = |model: &Self| model.spent.iter().any(|(spent, _)| spent == jti);
         if is_spent(self) && matches!(answer, Answer::Refused("not verified")) {
