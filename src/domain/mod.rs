@@ -1,6 +1,7 @@
 //! Pure rules: functions of their inputs and of `now`. Nothing here does I/O, reads a clock or draws a random number.
 
 pub mod addresses;
+pub mod administrator;
 pub mod assertion;
 pub mod audit;
 pub mod brand;

@@ -17,7 +17,7 @@
 //!
 //! A failure prints its seed, a shortened sequence as JSON, and what was done and answered. The JSON belongs into
 //! `regressions.jsonl`, whose sequences are repeated by each run; `ASSENT_PROPERTY_SEED` repeats a whole run, as far as the
-//! scheduler lets it. `ASSENT_PROPERTY_SEQUENCES` asks for another number of sequences than 150.
+//! scheduler lets it. `ASSENT_PROPERTY_SEQUENCES` asks for another number of sequences than 2 000.
 
 mod act;
 mod aim;
@@ -50,7 +50,7 @@ use tally::Tally;
 use crate::support::database::{Database, on_both_databases};
 use crate::support::world::{CLUB, SHOP};
 
-const SEQUENCES: usize = 150;
+const SEQUENCES: usize = 2_000;
 /// From so many on each kind of operation must have succeeded and been refused.
 const ENOUGH: usize = 200;
 const REGRESSIONS: &str = include_str!("regressions.jsonl");
