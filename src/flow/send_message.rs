@@ -29,7 +29,7 @@ use crate::protocol::a2a::{
 use crate::protocol::agent::{Turn, TurnAnswer, TurnCaller, TurnDelegation};
 use crate::protocol::claims;
 use crate::secret::Secret;
-use crate::store::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
+use crate::store::{Completed, ContextChoice, Reserve, Reserved, StepUpCode, StepUpDone, StepUpStored, TurnDone};
 
 /// A message that is well formed.
 #[derive(Clone, Debug)]
@@ -346,11 +346,6 @@ impl Run {
         let delegation = self.hosted.delegation().map(|(delegation, _)| delegation);
         let delegation = delegation.ok_or(Fault::Impossible("a step-up at a Brand without delegation"))?;
         let missing = delegation.scope_ids().intersection(&answer.missing_scopes);
-        let step_up::Link { device, url } =
-            match step_up::link(&self.app, &self.hosted, &self.caller, authority, &missing, now).await? {
-                step_up::Linked::Done(link) => link,
-                step_up::Linked::TooMany { retry_after } => return Ok(Sent::Busy { retry_after }),
-            };
         let signed = self.receipt(&answer, now)?;
         let jws = signed.as_ref().map(|signed| signed.jws.clone());
         let said = answer.parts.into_iter().filter(|part| !part.text.trim().is_empty());
@@ -358,20 +353,32 @@ impl Run {
         if parts.is_empty() {
             parts.push(TextPart { text: step_up::request_in_words(delegation, &missing) });
         }
-        let task = Task {
+        let mut task = Task {
             id: format!("t-{}", self.app.entropy.ulid(now)),
             context_id: self.reservation.context.to_string(),
             status: TaskStatus { state: TASK_STATE_AUTH_REQUIRED, message: self.message(parts, None) },
             metadata: Metadata {
                 receipt: signed.map(|signed| Receipt { jws: signed.jws, claims: signed.claims }),
                 missing_scopes: missing.iter().map(ToString::to_string).collect(),
-                verification_uri_complete: Some(url),
+                verification_uri_complete: None,
             },
         };
-        let reply = serde_json::to_string(&SendMessageResponse::Task(task))?;
-        let turn = self.done(&reply, jws.as_deref(), false, now);
-        let done = StepUpDone { turn, missing: &missing, device };
-        Ok(self.sent(self.app.store.complete_step_up(&done).await?, reply))
+        for _ in 0..ATTEMPTS {
+            let link = step_up::link(&self.app, &self.hosted, &self.caller, authority, &missing, now).await?;
+            task.metadata.verification_uri_complete = Some(link.url.clone());
+            let reply = serde_json::to_string(&SendMessageResponse::Task(task.clone()))?;
+            let complete = async |code: StepUpCode<'_>| {
+                let turn = self.done(&reply, jws.as_deref(), false, now);
+                self.app.store.complete_step_up(&StepUpDone { turn, missing: &missing, code }).await
+            };
+            return Ok(match link.store(complete).await? {
+                StepUpStored::Stored => self.sent(Completed::Stored, reply),
+                StepUpStored::Superseded => self.sent(Completed::Superseded, reply),
+                StepUpStored::TooMany { until } => Sent::Busy { retry_after: until.since(now) },
+                StepUpStored::UserCodeTaken => continue,
+            });
+        }
+        Err(RESTLESS)
     }
 
     fn done<'a>(&'a self, reply: &'a str, jws: Option<&'a str>, close: bool, now: Timestamp) -> TurnDone<'a> {

@@ -15,29 +15,45 @@ use crate::directory::HostedBrand;
 use crate::domain::brand::Delegation;
 use crate::domain::conversation::Authority;
 use crate::domain::device::{DeviceAuthorization, DeviceState, LIFE, Origin, STEP_UP_REUSE};
-use crate::domain::id::{Caller, ContextId, DeviceAuthorizationId, MessageId};
+use crate::domain::id::{Caller, ContextId, DeviceAuthorizationId, Digest, MessageId};
 use crate::domain::scope::ScopeSet;
 use crate::domain::user_code::UserCode;
-use crate::store::{Created, NewDeviceAuthorization};
+use crate::store::{NewDeviceAuthorization, RenewStepUp, StepUpCode, StepUpStored};
 use crate::text::Language;
 
-/// A link and the code that stands in it.
+/// A link to hand out.
 pub(super) struct Link {
-    pub(super) device: DeviceAuthorizationId,
+    /// Where the User allows what is missing.
     pub(super) url: String,
+    code: Code,
 }
 
-/// Whether there is a link.
-pub(super) enum Linked {
-    Done(Link),
-    /// A caller without delegation has too many live codes.
-    TooMany {
-        retry_after: Duration,
-    },
+/// The code that stands in a [`Link`].
+enum Code {
+    Pending(DeviceAuthorizationId),
+    New { device: Box<DeviceAuthorization>, device_code: Option<Digest>, user_code: Digest, most_live: u32 },
+}
+
+impl Link {
+    /// Hands the link's code to `store`, which makes it, where it is new, in the unit that hands out the link.
+    pub(super) async fn store<T>(&self, store: impl AsyncFnOnce(StepUpCode<'_>) -> T) -> T {
+        match &self.code {
+            Code::Pending(device) => store(StepUpCode::Pending(*device)).await,
+            Code::New { device, device_code, user_code, most_live } => {
+                let new = NewDeviceAuthorization {
+                    device,
+                    device_code: *device_code,
+                    user_code: *user_code,
+                    most_live: *most_live,
+                };
+                store(StepUpCode::New(&new)).await
+            }
+        }
+    }
 }
 
 /// A link for `missing`: the one that is pending for the same scopes of the same grant, while it has
-/// [`STEP_UP_REUSE`] left, or a new one.
+/// [`STEP_UP_REUSE`] left, or a new one, which is there once [`Link::store`] was answered with `Stored`.
 pub(super) async fn link(
     app: &App,
     hosted: &HostedBrand,
@@ -45,50 +61,40 @@ pub(super) async fn link(
     authority: Option<&Authority>,
     missing: &ScopeSet,
     now: Timestamp,
-) -> Result<Linked, Fault> {
+) -> Result<Link, Fault> {
     let (delegation, _) = hosted.delegation().ok_or(Fault::Impossible("a step-up at a Brand without delegation"))?;
     if let Some(authority) = authority
         && let Some(pending) = app.store.pending_step_up(&authority.grant, missing, now.plus(STEP_UP_REUSE)).await?
     {
         let url = url(app, hosted, delegation, Some(authority), &user_code(app, &pending)?, now).await?;
-        return Ok(Linked::Done(Link { device: pending.id, url }));
+        return Ok(Link { url, code: Code::Pending(pending.id) });
     }
-    for _ in 0..ATTEMPTS {
-        let id = DeviceAuthorizationId::from_uuid(app.entropy.uuid());
-        let code = codes::user_code(&app.entropy);
-        let origin = match authority {
-            None => Origin::Requested,
-            Some(authority) => Origin::StepUp {
-                grant: authority.grant.clone(),
-                brand_user: authority.brand_user.clone(),
-                sealed_user_code: sealed_code::seal(app, &code, Row::DeviceAuthorization(id))?,
-            },
-        };
-        // Without a delegation token there is no grant to extend: the code is an ordinary one whose device code nobody has.
-        let device_code = authority.is_none().then(|| codes::digest(codes::device_code(&app.entropy).expose()));
-        let device = DeviceAuthorization {
-            id,
-            brand: hosted.brand.id.clone(),
-            caller: caller.clone(),
-            requested: missing.clone(),
-            origin,
-            created_at: now,
-            expires_at: now.plus(LIFE),
-            state: DeviceState::Pending,
-        };
-        let user_code = codes::user_code_mac(&app.master, &hosted.brand.id, &code)?;
-        let most_live = app.config.limits.live_codes;
-        let new = NewDeviceAuthorization { device: &device, device_code, user_code, most_live };
-        match app.store.create_device_authorization(&new).await? {
-            Created::Created => {
-                let url = url(app, hosted, delegation, authority, &code, now).await?;
-                return Ok(Linked::Done(Link { device: id, url }));
-            }
-            Created::TooMany { until } => return Ok(Linked::TooMany { retry_after: until.since(now) }),
-            Created::UserCodeTaken => {}
-        }
-    }
-    Err(RESTLESS)
+    let id = DeviceAuthorizationId::from_uuid(app.entropy.uuid());
+    let code = codes::user_code(&app.entropy);
+    let origin = match authority {
+        None => Origin::Requested,
+        Some(authority) => Origin::StepUp {
+            grant: authority.grant.clone(),
+            brand_user: authority.brand_user.clone(),
+            sealed_user_code: sealed_code::seal(app, &code, Row::DeviceAuthorization(id))?,
+        },
+    };
+    // Without a delegation token there is no grant to extend: the code is an ordinary one whose device code nobody has.
+    let device_code = authority.is_none().then(|| codes::digest(codes::device_code(&app.entropy).expose()));
+    let device = DeviceAuthorization {
+        id,
+        brand: hosted.brand.id.clone(),
+        caller: caller.clone(),
+        requested: missing.clone(),
+        origin,
+        created_at: now,
+        expires_at: now.plus(LIFE),
+        state: DeviceState::Pending,
+    };
+    let user_code = codes::user_code_mac(&app.master, &hosted.brand.id, &code)?;
+    let url = url(app, hosted, delegation, authority, &code, now).await?;
+    let most_live = app.config.limits.live_codes;
+    Ok(Link { url, code: Code::New { device: Box::new(device), device_code, user_code, most_live } })
 }
 
 /// The user code of a step-up, which is kept sealed because its link may be handed out again.
@@ -149,17 +155,23 @@ pub(super) async fn again(
     if still_open {
         return Ok(Repeated::Reply(again.reply));
     }
-    let link = match link(app, hosted, caller, authority, &again.missing, now).await? {
-        Linked::Done(link) => link,
-        Linked::TooMany { retry_after } => return Ok(Repeated::TooMany { retry_after }),
-    };
-    let reply = with_link(&again.reply, &again.missing, &link.url)?;
-    let Again { context, message, missing, device, .. } = &again;
-    if app.store.renew_step_up(*context, message, *device, link.device, missing, &reply).await? {
-        return Ok(Repeated::Reply(reply));
+    let Again { context, message, reply, missing, device: old } = &again;
+    for _ in 0..ATTEMPTS {
+        let link = link(app, hosted, caller, authority, missing, now).await?;
+        let reply = with_link(reply, missing, &link.url)?;
+        let renew = async |code: StepUpCode<'_>| {
+            let renew = RenewStepUp { context: *context, message, old: *old, code, missing, reply: &reply };
+            app.store.renew_step_up(&renew).await
+        };
+        match link.store(renew).await? {
+            StepUpStored::Stored => return Ok(Repeated::Reply(reply)),
+            // What was read before has a link that leads nowhere.
+            StepUpStored::Superseded => return Ok(Repeated::Changed),
+            StepUpStored::TooMany { until } => return Ok(Repeated::TooMany { retry_after: until.since(now) }),
+            StepUpStored::UserCodeTaken => {}
+        }
     }
-    // What was read before has a link that leads nowhere.
-    Ok(Repeated::Changed)
+    Err(RESTLESS)
 }
 
 /// `reply` with another link and other missing scopes in its metadata; its receipt stays, byte for byte, since the order

@@ -52,7 +52,7 @@ pub struct InboundPart {
 }
 
 /// The answer to `message:send`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum SendMessageResponse {
     /// An ordinary reply.
@@ -62,7 +62,7 @@ pub enum SendMessageResponse {
 }
 
 /// A reply.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutboundMessage {
     /// Its own id.
@@ -91,7 +91,7 @@ pub struct TextPart {
 }
 
 /// PACT's members of `metadata`.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Metadata {
     /// PACT §5.6.
     #[serde(rename = "pact.receipt", skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct Metadata {
 }
 
 /// A signed receipt beside its claims, which are the very bytes that were signed.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Receipt {
     /// The compact JWS.
     pub jws: String,
@@ -114,7 +114,7 @@ pub struct Receipt {
 }
 
 /// A step-up (PACT §5.5).
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Task {
     /// Ephemeral: `tasks/{id}` does not find it.
@@ -128,7 +128,7 @@ pub struct Task {
 }
 
 /// A task's status.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct TaskStatus {
     /// `TASK_STATE_AUTH_REQUIRED`.
     pub state: &'static str,
@@ -140,7 +140,7 @@ pub struct TaskStatus {
 pub const TASK_STATE_AUTH_REQUIRED: &str = "TASK_STATE_AUTH_REQUIRED";
 
 /// An empty `ListTasksResponse` (PACT §2.2).
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListTasksResponse {
     /// None.
@@ -185,12 +185,12 @@ impl Reason {
 }
 
 /// The A2A / AIP-193 envelope (PACT §6).
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ErrorEnvelope {
     error: ErrorStatus,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct ErrorStatus {
     code: u16,
     status: &'static str,
@@ -198,7 +198,7 @@ struct ErrorStatus {
     details: [ErrorInfo; 1],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 struct ErrorInfo {
     #[serde(rename = "@type")]
     kind: &'static str,

@@ -132,17 +132,6 @@ pub struct TurnDone<'a> {
     pub now: Timestamp,
 }
 
-/// A turn that needs more scopes.
-#[derive(Debug)]
-pub struct StepUpDone<'a> {
-    /// The answer and its receipt.
-    pub turn: TurnDone<'a>,
-    /// Which scopes.
-    pub missing: &'a ScopeSet,
-    /// The code whose link was handed out.
-    pub device: DeviceAuthorizationId,
-}
-
 /// Whether a reply was stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completed {
@@ -225,59 +214,12 @@ impl Store {
             .bind(done.reservation.fence)
             .bind(done.reply)
             .fetch_optional(c))?;
-        finish(tx, done, stored.is_some()).await
-    }
-
-    /// Stores a step-up with its receipt, if the reservation still holds.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it could not be done; nothing was.
-    pub async fn complete_step_up(&self, done: &StepUpDone<'_>) -> Result<Completed, StoreError> {
-        const SQL: &str = "UPDATE turn SET state = 'step_up', lease_until = NULL, step_ups = step_ups + 1, reply = $4,
-            missing_scopes = $5, device_authorization_id = $6
-            WHERE context_id = $1 AND message_id = $2 AND fence = $3 AND state = 'running' RETURNING fence";
-        let turn = &done.turn;
-        let mut tx = self.0.begin().await?;
-        move_context(&mut tx, turn).await?;
-        let stored = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
-            .bind(turn.reservation.context.to_string())
-            .bind(turn.reservation.message.as_str())
-            .bind(turn.reservation.fence)
-            .bind(turn.reply)
-            .bind(done.missing.to_string())
-            .bind(done.device.to_string())
-            .fetch_optional(c))?;
-        finish(tx, turn, stored.is_some()).await
-    }
-
-    /// Puts a step-up with a fresh link in the place of the one that was stored. `false` when the turn is no longer that
-    /// step-up.
-    ///
-    /// # Errors
-    /// [`StoreError`] when it could not be done; nothing was.
-    pub async fn renew_step_up(
-        &self,
-        context: ContextId,
-        message: &MessageId,
-        old: DeviceAuthorizationId,
-        new: DeviceAuthorizationId,
-        missing: &ScopeSet,
-        reply: &str,
-    ) -> Result<bool, StoreError> {
-        const SQL: &str = "UPDATE turn SET reply = $4, device_authorization_id = $5, missing_scopes = $6
-            WHERE context_id = $1 AND message_id = $2 AND device_authorization_id = $3 AND state = 'step_up'
-            RETURNING fence";
-        let mut tx = self.0.begin().await?;
-        let row = in_tx!(&mut tx, c => query_scalar::<_, i64>(SQL)
-            .bind(context.to_string())
-            .bind(message.as_str())
-            .bind(old.to_string())
-            .bind(reply)
-            .bind(new.to_string())
-            .bind(missing.to_string())
-            .fetch_optional(c))?;
+        if stored.is_none() {
+            return Ok(Completed::Superseded);
+        }
+        put_receipt(&mut tx, done).await?;
         tx.commit().await?;
-        Ok(row.is_some())
+        Ok(Completed::Stored)
     }
 
     /// The receipts under a grant, oldest first, as compact JWS.
@@ -290,15 +232,13 @@ impl Store {
     }
 }
 
-async fn finish(mut tx: Tx, done: &TurnDone<'_>, stored: bool) -> Result<Completed, StoreError> {
+/// Puts a stored turn's receipt beside it.
+pub(super) async fn put_receipt(tx: &mut Tx, done: &TurnDone<'_>) -> Result<(), StoreError> {
     const RECEIPT: &str = "INSERT INTO receipt (id, brand_id, grant_id, context_id, message_id, jws, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    if !stored {
-        return Ok(Completed::Superseded);
-    }
     if let Some((grant, id, jws)) = done.receipt {
         execute!(
-            &mut tx,
+            tx,
             query(RECEIPT)
                 .bind(id.to_string())
                 .bind(done.brand.as_str())
@@ -309,13 +249,12 @@ async fn finish(mut tx: Tx, done: &TurnDone<'_>, stored: bool) -> Result<Complet
                 .bind(done.now.millis())
         )?;
     }
-    tx.commit().await?;
-    Ok(Completed::Stored)
+    Ok(())
 }
 
 /// Notes the turn in its context. This comes before the turn itself, as in a reservation: two that took the rows in
 /// different orders would stop each other.
-async fn move_context(tx: &mut Tx, done: &TurnDone<'_>) -> Result<(), StoreError> {
+pub(super) async fn move_context(tx: &mut Tx, done: &TurnDone<'_>) -> Result<(), StoreError> {
     const SQL: &str = "UPDATE context SET last_turn_at = $1,
         closed_at = CASE WHEN $2 AND closed_at IS NULL THEN $1 ELSE closed_at END WHERE id = $3";
     let context = done.reservation.context.to_string();

@@ -2,7 +2,7 @@
 
 use sqlx::{FromRow, query_as, query_scalar};
 
-use super::dialect::{in_tx, read};
+use super::dialect::{Tx, in_tx, read};
 use super::{Consistent, Store, StoreError};
 use crate::clock::Timestamp;
 use crate::domain::device::{DeviceAuthorization, DeviceState, Origin};
@@ -100,49 +100,12 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when it could not be done; nothing was.
     pub async fn create_device_authorization(&self, new: &NewDeviceAuthorization<'_>) -> Result<Created, StoreError> {
-        const LIVE: &str = "SELECT COUNT(*), MIN(expires_at) FROM device_authorization WHERE pa_issuer = $1
-            AND pa_sub = $2 AND brand_id = $3 AND expires_at > $4 AND state = 'pending' AND step_up_grant_id IS NULL";
-        const INSERT: &str = "INSERT INTO device_authorization (id, brand_id, pa_issuer, pa_sub, device_code_digest,
-            user_code_mac, scopes, step_up_grant_id, sealed_user_code, created_at, expires_at, state)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending') ON CONFLICT DO NOTHING RETURNING id";
-        let device = new.device;
-        let (issuer, sub) = (device.caller.issuer.as_str(), device.caller.sub.as_str());
         let mut tx = self.0.begin().await?;
-        let (grant, sealed) = match &device.origin {
-            Origin::Requested => {
-                tx.lock(&format!("codes {} {issuer} {sub}", device.brand)).await?;
-                let (count, first) = in_tx!(&mut tx, c => query_as::<_, (i64, Option<i64>)>(LIVE)
-                    .bind(issuer)
-                    .bind(sub)
-                    .bind(device.brand.as_str())
-                    .bind(device.created_at.millis())
-                    .fetch_one(c))?;
-                if count >= i64::from(new.most_live) {
-                    let until = first.map_or(device.expires_at, Timestamp::from_millis);
-                    return Ok(Created::TooMany { until });
-                }
-                (None, None)
-            }
-            Origin::StepUp { grant, sealed_user_code, .. } => (Some(grant.as_str()), Some(sealed_user_code.as_str())),
-        };
-        let row = in_tx!(&mut tx, c => query_scalar::<_, String>(INSERT)
-            .bind(device.id.to_string())
-            .bind(device.brand.as_str())
-            .bind(issuer)
-            .bind(sub)
-            .bind(new.device_code.map(|digest| digest.to_hex()))
-            .bind(new.user_code.to_hex())
-            .bind(device.requested.to_string())
-            .bind(grant)
-            .bind(sealed)
-            .bind(device.created_at.millis())
-            .bind(device.expires_at.millis())
-            .fetch_optional(c))?;
-        if row.is_none() {
-            return Ok(Created::UserCodeTaken);
+        let created = create(&mut tx, new).await?;
+        if created == Created::Created {
+            tx.commit().await?;
         }
-        tx.commit().await?;
-        Ok(Created::Created)
+        Ok(created)
     }
 
     /// The device authorization of a device code.
@@ -216,4 +179,49 @@ impl Store {
             .fetch_optional(c))?;
         row.map(DeviceAuthorization::try_from).transpose()
     }
+}
+
+/// Makes a device authorization in the transaction that hands out its code.
+pub(super) async fn create(tx: &mut Tx, new: &NewDeviceAuthorization<'_>) -> Result<Created, StoreError> {
+    const LIVE: &str = "SELECT COUNT(*), MIN(expires_at) FROM device_authorization WHERE pa_issuer = $1
+        AND pa_sub = $2 AND brand_id = $3 AND expires_at > $4 AND state = 'pending' AND step_up_grant_id IS NULL";
+    const INSERT: &str = "INSERT INTO device_authorization (id, brand_id, pa_issuer, pa_sub, device_code_digest,
+        user_code_mac, scopes, step_up_grant_id, sealed_user_code, created_at, expires_at, state)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'pending') ON CONFLICT DO NOTHING RETURNING id";
+    let device = new.device;
+    let (issuer, sub) = (device.caller.issuer.as_str(), device.caller.sub.as_str());
+    let (grant, sealed) = match &device.origin {
+        Origin::Requested => {
+            tx.lock(&format!("codes {} {issuer} {sub}", device.brand)).await?;
+            let (count, first) = in_tx!(&mut *tx, c => query_as::<_, (i64, Option<i64>)>(LIVE)
+                .bind(issuer)
+                .bind(sub)
+                .bind(device.brand.as_str())
+                .bind(device.created_at.millis())
+                .fetch_one(c))?;
+            if count >= i64::from(new.most_live) {
+                let until = first.map_or(device.expires_at, Timestamp::from_millis);
+                return Ok(Created::TooMany { until });
+            }
+            (None, None)
+        }
+        Origin::StepUp { grant, sealed_user_code, .. } => (Some(grant.as_str()), Some(sealed_user_code.as_str())),
+    };
+    let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(INSERT)
+        .bind(device.id.to_string())
+        .bind(device.brand.as_str())
+        .bind(issuer)
+        .bind(sub)
+        .bind(new.device_code.map(|digest| digest.to_hex()))
+        .bind(new.user_code.to_hex())
+        .bind(device.requested.to_string())
+        .bind(grant)
+        .bind(sealed)
+        .bind(device.created_at.millis())
+        .bind(device.expires_at.millis())
+        .fetch_optional(c))?;
+    if row.is_none() {
+        return Ok(Created::UserCodeTaken);
+    }
+    Ok(Created::Created)
 }

@@ -14,16 +14,18 @@ mod grant;
 mod refresh;
 mod registration;
 mod session;
+mod step_up;
 mod sweep;
 
 pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};
-pub use conversation::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
+pub use conversation::{Completed, ContextChoice, Reserve, Reserved, TurnDone};
 pub use device::{Created, NewDeviceAuthorization};
 pub use directory::{Applied, Apply, DirectoryRows};
 pub use grant::GrantFilter;
 pub use refresh::{NewTokens, Redeem, Redeemed, Rotate, Rotated};
 pub use registration::{Registered, Registration};
 pub use session::{BrowserSession, ConsentPage};
+pub use step_up::{RenewStepUp, StepUpCode, StepUpDone, StepUpStored};
 
 use std::time::Duration;
 

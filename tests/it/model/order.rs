@@ -115,43 +115,11 @@ impl Search<'_> {
             }
         }
         let mut model = self.path.last()?.clone();
-        self.adopt(&mut model);
         match model.compare(self.rows) {
             Ok(()) => Some(model),
             Err(lines) => {
                 self.note(lines.len(), lines);
                 None
-            }
-        }
-    }
-
-    /// Two requests that give one step-up a fresh link both make a code, and the one that comes second hands out the
-    /// first's. Its own is there and nobody ever sees it.
-    fn adopt(&self, model: &mut Model) {
-        let linked = self.done.iter().filter_map(|(act, answer)| match (act, answer) {
-            (Act::Send(turn), Answer::Reply { step_up: Some(step_up), .. }) => Some((turn, step_up)),
-            _ => None,
-        });
-        if linked.clone().count() < 2 {
-            return;
-        }
-        for row in self.rows.iter().filter(|row| row.kind == "device") {
-            if model.devices.iter().any(|device| *device.mac == *row.key) {
-                continue;
-            }
-            let step_up = self.rows.iter().find(|other| other.kind == "step-up" && other.key == row.key);
-            let found = linked.clone().find_map(|(turn, asked)| {
-                let grant = turn.access.map(|access| model.accesses[access].grant);
-                let named = grant.and_then(|grant| model.grants[grant].id.as_deref());
-                (named == step_up.and_then(|row| row.grant.as_deref())).then_some((
-                    grant,
-                    turn.from.caller,
-                    asked.missing,
-                ))
-            });
-            if let Some((grant, caller, missing)) = found {
-                let code = model.step_up(grant, caller, missing, row.key.as_str().into(), "".into());
-                model.devices.push(code);
             }
         }
     }

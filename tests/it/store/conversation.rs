@@ -3,7 +3,7 @@
 use assent::domain::conversation::{Admission, Reservation};
 use assent::domain::grant::Grant;
 use assent::domain::id::{Caller, GrantId, ReceiptId};
-use assent::store::{Completed, ContextChoice, Reserved, StepUpDone, TurnDone};
+use assent::store::{Completed, ContextChoice, Reserved, TurnDone};
 use futures_util::future::join_all;
 
 use crate::support::build::{
@@ -12,11 +12,15 @@ use crate::support::build::{
 use crate::support::database::{Database, on_both_databases};
 
 /// An answer without a receipt that leaves the context open.
-fn done<'a>(reservation: &'a Reservation, brand: &'a assent::domain::id::BrandId, reply: &'a str) -> TurnDone<'a> {
+pub(super) fn done<'a>(
+    reservation: &'a Reservation,
+    brand: &'a assent::domain::id::BrandId,
+    reply: &'a str,
+) -> TurnDone<'a> {
     TurnDone { reservation, brand, reply, receipt: None, close: false, now: NOW }
 }
 
-fn receipt<'a>(db: &Database, grant: &'a Grant, jws: &'a str) -> Option<(&'a GrantId, ReceiptId, &'a str)> {
+pub(super) fn receipt<'a>(db: &Database, grant: &'a Grant, jws: &'a str) -> Option<(&'a GrantId, ReceiptId, &'a str)> {
     Some((&grant.id, db.build.receipt(), jws))
 }
 
@@ -120,9 +124,6 @@ on_both_databases! {
         let before = db.contents().await;
         let turn = TurnDone { receipt: receipt(&db, &grant, "jws"), close: true, ..done(&slow, &brand, "slow") };
         assert_eq!(db.complete_turn(&turn).await.unwrap(), Completed::Superseded);
-        let missing = scopes("refunds:issue");
-        let step_up = StepUpDone { turn, missing: &missing, device: db.build.device_id() };
-        assert_eq!(db.complete_step_up(&step_up).await.unwrap(), Completed::Superseded);
         db.release_turn(&slow).await.unwrap();
         assert_eq!(db.contents().await, before);
         db.answered(&done(&quick, &brand, "quick")).await;
@@ -339,89 +340,6 @@ on_both_databases! {
         let before = db.contents().await;
         let clash = TurnDone { receipt: Some((&grant.id, taken, "jws")), ..done(&reservation, &brand, "two") };
         assert!(db.complete_turn(&clash).await.is_err());
-        assert_eq!(db.contents().await, before);
-    }
-
-    // case 62
-    async fn a_step_up_is_given_again_until_its_scopes_are_there_and_then_the_message_runs(db: Database) {
-        db.with_directory().await;
-        let (_, grant) = db.approved_by(&jane()).await;
-        let (brand, caller, first, lacking) = (shop().id, caller(), message("m-1"), authority(&grant));
-        let context = db.build.context();
-        let here = ContextChoice::Existing(context);
-        let begin = reserve(&brand, &caller, ContextChoice::New(context), &first, Some(&lacking), NOW);
-        let reservation = db.running(&begin).await;
-        let (missing, device) = (scopes("refunds:issue"), db.build.device_id());
-        let turn = TurnDone { receipt: receipt(&db, &grant, "jws"), ..done(&reservation, &brand, "step-up") };
-        let stored = db.complete_step_up(&StepUpDone { turn, missing: &missing, device }).await.unwrap();
-        assert_eq!(stored, Completed::Stored);
-        assert_eq!(db.receipts(&grant.id).await.unwrap(), ["jws"]);
-        let before = db.contents().await;
-        let again = db.reserve_turn(&reserve(&brand, &caller, here, &first, Some(&lacking), NOW)).await.unwrap();
-        let expected = Admission::StepUpAgain { reply: "step-up".to_owned(), missing, device };
-        assert_eq!(again, Reserved::Other(expected));
-        let without = db.reserve_turn(&reserve(&brand, &caller, here, &first, None, NOW)).await.unwrap();
-        assert_eq!(without, Reserved::Other(Admission::Repeated));
-        assert_eq!(db.contents().await, before);
-        let allow = "UPDATE delegation_grant SET scopes = 'orders:read orders:cancel refunds:issue', version = version + 1";
-        db.statement(allow).await.unwrap();
-        let having = assent::domain::conversation::Authority {
-            scopes: scopes("orders:read orders:cancel refunds:issue"),
-            ..lacking
-        };
-        let anew = db.running(&reserve(&brand, &caller, here, &first, Some(&having), NOW)).await;
-        assert_eq!((anew.fence, anew.step_ups), (2, 1));
-        db.answered(&done(&anew, &brand, "refunded")).await;
-        let replay = db.reserve_turn(&reserve(&brand, &caller, here, &first, Some(&having), NOW)).await.unwrap();
-        assert_eq!(replay, Reserved::Other(Admission::Replay("refunded".to_owned())));
-    }
-
-    // case 62
-    async fn a_step_up_without_delegation_is_given_again_until_a_token_has_its_scopes(db: Database) {
-        db.with_directory().await;
-        let (brand, caller, first) = (shop().id, caller(), message("m-1"));
-        let context = db.build.context();
-        let here = ContextChoice::Existing(context);
-        let begin = reserve(&brand, &caller, ContextChoice::New(context), &first, None, NOW);
-        let reservation = db.running(&begin).await;
-        let (missing, device) = (scopes("orders:read"), db.build.device_id());
-        let turn = done(&reservation, &brand, "step-up");
-        let stored = db.complete_step_up(&StepUpDone { turn, missing: &missing, device }).await.unwrap();
-        assert_eq!(stored, Completed::Stored);
-        let before = db.contents().await;
-        let again = db.reserve_turn(&reserve(&brand, &caller, here, &first, None, NOW)).await.unwrap();
-        let expected = Admission::StepUpAgain { reply: "step-up".to_owned(), missing, device };
-        assert_eq!(again, Reserved::Other(expected));
-        assert_eq!(db.contents().await, before);
-        let having = authority(&db.approved_by(&jane()).await.1);
-        let anew = db.running(&reserve(&brand, &caller, here, &first, Some(&having), NOW)).await;
-        assert_eq!((anew.fence, anew.step_ups), (2, 1));
-    }
-
-    async fn a_step_up_gets_a_fresh_link_in_the_place_of_the_one_that_was_stored(db: Database) {
-        db.with_directory().await;
-        let (_, grant) = db.approved_by(&jane()).await;
-        let (brand, caller, first, lacking) = (shop().id, caller(), message("m-1"), authority(&grant));
-        let context = db.build.context();
-        let begin = reserve(&brand, &caller, ContextChoice::New(context), &first, Some(&lacking), NOW);
-        let reservation = db.running(&begin).await;
-        let (missing, old, new) = (scopes("refunds:issue"), db.build.device_id(), db.build.device_id());
-        let turn = done(&reservation, &brand, "old link");
-        db.complete_step_up(&StepUpDone { turn, missing: &missing, device: old }).await.unwrap();
-        // Requests that find the old link at the same instant: one of them renews it.
-        let renewals = join_all(
-            (0..20).map(|_| db.renew_step_up(context, &first, old, new, &missing, "new link")),
-        )
-        .await;
-        assert_eq!(renewals.into_iter().filter(|renewed| *renewed.as_ref().unwrap()).count(), 1);
-        let here = ContextChoice::Existing(context);
-        let again = db.reserve_turn(&reserve(&brand, &caller, here, &first, Some(&lacking), NOW)).await.unwrap();
-        let expected = Admission::StepUpAgain { reply: "new link".to_owned(), missing: missing.clone(), device: new };
-        assert_eq!(again, Reserved::Other(expected));
-        let before = db.contents().await;
-        assert!(!db.renew_step_up(context, &first, old, new, &missing, "late").await.unwrap());
-        assert!(!db.renew_step_up(db.build.context(), &first, new, old, &missing, "late").await.unwrap());
-        assert!(!db.renew_step_up(context, &message("m-2"), new, old, &missing, "late").await.unwrap());
         assert_eq!(db.contents().await, before);
     }
 }

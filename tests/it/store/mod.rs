@@ -11,5 +11,6 @@ mod grant;
 mod migrations;
 mod refresh;
 mod registration;
+mod step_up;
 mod sweep;
 mod takeover;

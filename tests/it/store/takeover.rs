@@ -2,7 +2,7 @@
 
 use assent::domain::conversation::{Admission, Reservation};
 use assent::domain::id::MessageId;
-use assent::store::{Completed, ContextChoice, Reserved, StepUpDone, TurnDone};
+use assent::store::{Completed, ContextChoice, Reserved, StepUpCode, StepUpDone, StepUpStored, TurnDone};
 use futures_util::future::join;
 
 use crate::support::build::{LEASE, NOW, caller, message, reserve, scopes, shop};
@@ -49,12 +49,13 @@ on_both_databases! {
         for round in 0..ROUNDS {
             let (first, reservation) = overdue(&db, round).await;
             let device = db.build.device_id();
-            let step_up = StepUpDone { turn: done(&reservation, &brand), missing: &missing, device };
+            let code = StepUpCode::Pending(device);
+            let step_up = StepUpDone { turn: done(&reservation, &brand), missing: &missing, code };
             match join(db.complete_step_up(&step_up), take_over(&db, &first, &reservation)).await {
-                (Ok(Completed::Stored), Reserved::Other(Admission::StepUpAgain { device: stored, .. })) => {
+                (Ok(StepUpStored::Stored), Reserved::Other(Admission::StepUpAgain { device: stored, .. })) => {
                     assert_eq!(stored, device);
                 }
-                (Ok(Completed::Superseded), Reserved::Run(_)) => {}
+                (Ok(StepUpStored::Superseded), Reserved::Run(_)) => {}
                 other => panic!("{other:?}"),
             }
         }

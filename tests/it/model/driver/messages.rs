@@ -8,7 +8,7 @@ use assent::domain::scope::ScopeSet;
 use assent::flow::Fault;
 use assent::flow::send_message::{IncomingMessage, Sent, send_message};
 use assent::flow::verify_delegation::verify_delegation;
-use assent::store::{Completed, ContextChoice, Reserve, Reserved, StepUpDone, TurnDone};
+use assent::store::{Completed, ContextChoice, Reserve, Reserved, StepUpCode, StepUpDone, StepUpStored, TurnDone};
 use serde_json::Value;
 
 use super::{Node, mask};
@@ -133,8 +133,12 @@ impl Node {
             Finish::StepUp { missing } => {
                 let missing = ScopeSet::parse(names(missing)).unwrap();
                 // Its code was swept before anybody asked for it again.
-                let device = DeviceAuthorizationId::from_uuid(self.app.entropy.uuid());
-                store.complete_step_up(&StepUpDone { turn: turn(false), missing: &missing, device }).await?
+                let code = StepUpCode::Pending(DeviceAuthorizationId::from_uuid(self.app.entropy.uuid()));
+                match store.complete_step_up(&StepUpDone { turn: turn(false), missing: &missing, code }).await? {
+                    StepUpStored::Stored => Completed::Stored,
+                    StepUpStored::Superseded => Completed::Superseded,
+                    other => panic!("{other:?}"),
+                }
             }
         };
         Ok(match completed {
