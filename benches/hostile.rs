@@ -21,7 +21,7 @@ use serde_json::json;
 mod attack;
 mod provider;
 
-use attack::Attack;
+use attack::{Attack, UNKNOWN_KEYS};
 use provider::{BRAND, Outcome, Provider, text};
 
 /// A core for the server, and one for everybody else.
@@ -86,6 +86,9 @@ async fn run(lasting: Duration) -> Outcome<()> {
     println!("errors in the server's log    {errors}");
     if tally.statuses.range(500..).next().is_some() {
         problems.push("an answer of 500 or above".to_owned());
+    }
+    if tally.unknown_keys < UNKNOWN_KEYS && lasting >= Duration::from_secs(60) {
+        problems.push(format!("of {UNKNOWN_KEYS} tokens with unknown keys only {} were sent", tally.unknown_keys));
     }
     if errors > 0 {
         problems.push(log.lines().find(|line| line.contains("ERROR")).unwrap_or("an error in the log").to_owned());

@@ -10,6 +10,7 @@ use crate::crypto::seal::{InvalidMasterKey, MasterKey};
 use crate::directory::{Directory, DirectoryError};
 use crate::entropy::Entropy;
 use crate::limits::Limits;
+use crate::metrics::Metrics;
 use crate::outbound::{Outbound, OutboundError, Resolver, SystemResolver};
 use crate::secret::Secret;
 use crate::store::{Schema, Store, StoreError};
@@ -24,6 +25,8 @@ pub struct App {
     pub agents: Agents,
     /// Bounds that are kept in memory.
     pub limits: Limits,
+    /// What this node has counted.
+    pub metrics: Metrics,
     /// Time.
     pub clock: Clock,
     /// Chance.
@@ -119,6 +122,7 @@ impl App {
         };
         let agents = Agents::new(outbound, bounds);
         let limits = Limits::new(&config.limits, &clock);
-        Ok(Self { store, directory, agents, limits, clock, entropy, master, config })
+        let metrics = Metrics::default();
+        Ok(Self { store, directory, agents, limits, metrics, clock, entropy, master, config })
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! cli → demo → server → web → flow → app → directory → agent → outbound
-//!     → store, crypto, limits, text → protocol → domain → config, clock, entropy, secret
+//!     → store, crypto, limits, text → protocol → domain → config, clock, entropy, metrics, secret
 //! ```
 //!
 //! `store` and `crypto` do not know each other. `tests/it/architecture.rs` reads every `crate::` path and fails on any
@@ -24,6 +24,7 @@ pub mod domain;
 pub mod entropy;
 pub mod flow;
 pub mod limits;
+pub mod metrics;
 pub mod outbound;
 pub mod protocol;
 pub mod secret;

@@ -107,6 +107,11 @@ impl Directory {
         }
     }
 
+    /// The key sets of others of which the last fetch failed on this node, with the instant at which it did.
+    pub fn failing_key_sets(&self) -> Vec<(url::Url, Timestamp)> {
+        self.remote.failing()
+    }
+
     /// Runs `verify` with the keys of a Brand's login, wherever they are.
     ///
     /// # Errors

@@ -179,6 +179,13 @@ impl<S: Send + Sync + 'static> RemoteKeys<S> {
         entry.state().newer_than(seen, now)
     }
 
+    /// The URLs of which the last fetch failed, with the instant at which it did.
+    pub fn failing(&self) -> Vec<(Url, Timestamp)> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let failing = entries.iter().filter_map(|(url, entry)| Some((url.clone(), entry.state().failed_at?)));
+        failing.collect()
+    }
+
     /// Fetches in a task of its own, which ends even when the request that began it is dropped: no budget is spent for
     /// nothing.
     fn fetch(

@@ -22,6 +22,7 @@ use crate::domain::audit::{Action, Actor, RequestId};
 use crate::domain::brand::{Agent, SigningAlg};
 use crate::domain::conversation::{Admission, Authority, LEASE_MARGIN, Reservation};
 use crate::domain::id::{Caller, ContextId, MessageId, ReceiptId};
+use crate::metrics::AgentTurn;
 use crate::protocol::a2a::{
     Metadata, OutboundMessage, ROLE_AGENT, Reason, Receipt, SendMessageResponse, TASK_STATE_AUTH_REQUIRED, Task,
     TaskStatus, TextPart,
@@ -198,17 +199,25 @@ impl Run {
         let answer = match self.app.agents.run(&self.hosted.brand.profile.agent, &self.call().await?).await {
             Ok(answer) => answer,
             Err(AgentError::Busy { retry_after_seconds }) => {
+                self.count(AgentTurn::Busy);
                 return Ok(Sent::Busy { retry_after: Duration::from_secs(u64::from(retry_after_seconds)) });
             }
             Err(error @ (AgentError::Failed(_) | AgentError::TimedOut)) => {
+                self.count(if error == AgentError::TimedOut { AgentTurn::TimedOut } else { AgentTurn::Failed });
                 tracing::warn!(brand = %self.hosted.brand.id, %error, "a turn failed");
                 return Ok(AGENT_FAILED);
             }
         };
         if !self.is_within_authority(&answer).await? {
+            self.count(AgentTurn::Overreached);
             return Ok(AGENT_FAILED);
         }
+        self.count(AgentTurn::Answered);
         if answer.is_step_up() { self.store_step_up(answer).await } else { self.store_reply(answer).await }
+    }
+
+    fn count(&self, outcome: AgentTurn) {
+        self.app.metrics.turn(self.hosted.brand.id.as_str(), outcome);
     }
 
     fn alg(&self) -> SigningAlg {

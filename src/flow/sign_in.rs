@@ -19,6 +19,7 @@ use crate::domain::grant::Grant;
 use crate::domain::id::Issuer;
 use crate::domain::scope::ScopeSet;
 use crate::limits::{ClientAddress, Spent};
+use crate::metrics::Credential;
 use crate::secret::Secret;
 use crate::store::{BrowserSession, Opens, SignIn, SignedIn};
 
@@ -117,6 +118,7 @@ async fn verified(
         Ok(assertion) => Some(assertion),
         Err(refused) => {
             let reason = refused.map_or("no_key_set", |refused| refused.label());
+            app.metrics.refused(Credential::Assertion, reason);
             tracing::info!(brand = %hosted.brand.id, reason, "an assertion was refused");
             None
         }

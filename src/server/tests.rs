@@ -1,6 +1,7 @@
 //! Both listeners over real sockets, byte by byte.
 
 mod budgets;
+mod metrics;
 mod pace;
 mod panics;
 

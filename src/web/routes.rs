@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 
 use super::budget::{self, Budget};
 use super::site::{self, Site};
-use super::{a2a, consent, documents, error, health, oauth, request, static_files};
+use super::{a2a, consent, documents, error, health, oauth, request, shared_app, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
@@ -81,6 +81,7 @@ fn administrators() -> Vec<Row> {
     vec![
         Row::at("/healthz", Budget::Unlimited).get(health::healthz),
         Row::at("/readyz", Budget::Unlimited).get(health::readyz),
+        Row::at("/metrics", Budget::Unlimited).get(health::metrics),
     ]
 }
 
@@ -180,13 +181,20 @@ impl Row {
         let (path, budget) = (Rc::clone(&self.path), self.budget);
         let answer = move |req: HttpRequest, payload: web::Payload| {
             request::note_route(&path);
-            let handler = handler.clone();
-            caught(async move {
-                match budget::refusal(&req, budget) {
-                    Some(refusal) => refusal,
-                    None => handler(req, payload).await,
-                }
-            })
+            let (handler, path, app) = (handler.clone(), Rc::clone(&path), shared_app(&req));
+            async move {
+                let began = app.clock.uptime();
+                let response = caught(async {
+                    match budget::refusal(&req, budget) {
+                        Some(refusal) => refusal,
+                        None => handler(req, payload).await,
+                    }
+                })
+                .await;
+                let took = app.clock.uptime().saturating_sub(began);
+                app.metrics.answered(&path, response.status().as_u16(), took);
+                response
+            }
         };
         for method in methods {
             self.resource = self.resource.route(web::method(method.clone()).to(answer.clone()));

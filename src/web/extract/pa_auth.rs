@@ -5,6 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use super::bearer::bearer;
 use crate::domain::id::Caller;
 use crate::flow::authenticate::{Unauthenticated, authenticate};
+use crate::metrics::Credential;
 use crate::web::request::request_id;
 use crate::web::{app, budget, error};
 
@@ -18,6 +19,7 @@ pub async fn authenticated(req: &HttpRequest) -> Result<Caller, HttpResponse> {
         Err(_) => Err(Unauthenticated("no_token")),
     };
     let caller = outcome.map_err(|Unauthenticated(reason)| {
+        app(req).metrics.refused(Credential::PaJwt, reason);
         tracing::info!(reason, "a personal-agent JWT was refused");
         budget::note_refused_jwt(req);
         error::unauthenticated()
