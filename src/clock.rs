@@ -54,6 +54,12 @@ impl Timestamp {
         OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000).ok()
     }
 
+    /// Reads RFC 3339 in any offset; what is below a millisecond is cut off.
+    pub fn parse_rfc3339(text: &str) -> Option<Self> {
+        let at = OffsetDateTime::parse(text, &time::format_description::well_known::Rfc3339).ok()?;
+        i64::try_from(at.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
+    }
+
     /// `2026-09-30T12:00:00Z` (RFC 3339, whole seconds, UTC), the form of a receipt's `ts` (PACT §5.6).
     pub fn to_rfc3339(self) -> String {
         self.to_utc()
@@ -148,6 +154,16 @@ mod tests {
     #[test]
     fn a_timestamp_is_written_in_utc_with_whole_seconds() {
         assert_eq!(Timestamp::from_millis(1_767_225_600_999).to_rfc3339(), "2026-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn a_timestamp_is_read_in_any_offset() {
+        let at = Timestamp::from_millis(1_767_225_600_999);
+        assert_eq!(Timestamp::parse_rfc3339("2026-01-01T01:00:00.9999+01:00"), Some(at));
+        assert_eq!(Timestamp::parse_rfc3339(&at.to_rfc3339()), Some(Timestamp::from_millis(1_767_225_600_000)));
+        for wrong in ["", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z"] {
+            assert_eq!(Timestamp::parse_rfc3339(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub fn apply_file(data: &[u8]) {
     let now = Timestamp::from_seconds(1_767_225_600);
     let entropy = Entropy::seeded(1);
     let plan = |file: &_, before: &_| Plan::new(&CONFIG, &entropy, file, before, now);
-    let empty = DirectoryRows { revision: 0, brands: Vec::new(), personal_agents: Vec::new(), keys: Vec::new() };
+    let empty = DirectoryRows::default();
     let file = match parse(text) {
         Ok(file) => file,
         Err(reason) => return assert!(!reason.trim().is_empty()),

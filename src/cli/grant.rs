@@ -1,39 +1,44 @@
-//! `assent grant`: lists, shows and revokes grants.
+//! `assent grant`: lists, shows and revokes grants, one or all that fit.
 
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+use super::confirm::Confirm;
 use super::failure::Failure;
+use super::listing::{Listing, counted, done, instant, line, sort};
+use super::table::{Table, printable};
 use super::{command_line, with_app};
+use crate::app::App;
 use crate::clock::Timestamp;
-use crate::domain::grant::{Grant, GrantState};
 use crate::domain::id::{BrandId, BrandUser, GrantId, InvalidId, Issuer};
-use crate::flow::admin::grants::{self, RevokedGrant};
-use crate::store::GrantFilter;
+use crate::domain::page::Direction;
+use crate::flow::admin::By;
+use crate::flow::admin::grants::{self, RevokedAll, RevokedGrant};
+use crate::flow::admin::shown;
+use crate::protocol::admin::{CountJson, GrantDetailsJson, GrantJson, RevokedAllJson, RevokedJson};
+use crate::store::{GrantCount, GrantFilter, GrantSort, GrantStanding};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
-    /// The grants that fit, newest first, at most 1 000.
+    /// The grants that fit, newest first.
     List {
-        /// Of this Brand, by its id.
-        #[arg(long, value_name = "ID", value_parser = brand)]
-        brand: Option<BrandId>,
-        /// Of this Brand user.
-        #[arg(long, value_name = "ID", value_parser = user)]
-        user: Option<BrandUser>,
-        /// Of this personal agent, by its issuer.
-        #[arg(long, value_name = "ISSUER", value_parser = issuer)]
-        personal_agent: Option<Issuer>,
-        /// Only those that allow something now.
-        #[arg(long)]
+        #[command(flatten)]
+        filter: Filter,
+        /// In this state: live, expired or ended.
+        #[arg(long, value_parser = state)]
+        state: Option<GrantStanding>,
+        /// Only those that allow something now: the same as --state live.
+        #[arg(long, conflicts_with = "state")]
         live: bool,
-        /// One JSON object per line.
-        #[arg(long)]
-        json: bool,
+        /// By this column: created, expires or used.
+        #[arg(long, default_value = "created", value_parser = sort::<GrantSort>)]
+        sort: GrantSort,
+        #[command(flatten)]
+        listing: Listing,
     },
-    /// One grant with its receipts, oldest first.
+    /// One grant with what was decided, issued and done under it.
     Show {
         /// Its id.
         #[arg(value_parser = grant_id)]
@@ -42,18 +47,49 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// End a grant, at once and on every node.
+    /// End grants, at once and on every node: those that are named, or all live ones that fit.
     Revoke {
-        /// Its id.
+        /// Their ids.
         #[arg(value_parser = grant_id)]
-        grant: GrantId,
-        /// One JSON object.
+        grants: Vec<GrantId>,
+        #[command(flatten)]
+        filter: Filter,
+        #[command(flatten)]
+        confirm: Confirm,
+        /// JSON: one object per grant that is named, one in all for those that fit.
         #[arg(long)]
         json: bool,
     },
 }
 
-fn brand(text: &str) -> Result<BrandId, InvalidId> {
+/// Which grants.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Filter {
+    /// Of this Brand, by its id.
+    #[arg(long, value_name = "ID", value_parser = brand)]
+    brand: Option<BrandId>,
+    /// Of this Brand user.
+    #[arg(long, value_name = "ID", value_parser = user)]
+    user: Option<BrandUser>,
+    /// Of this personal agent, by its issuer.
+    #[arg(long, value_name = "ISSUER", value_parser = issuer)]
+    personal_agent: Option<Issuer>,
+    /// Made at this instant or later.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    since: Option<Timestamp>,
+    /// Made before this instant.
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    until: Option<Timestamp>,
+}
+
+impl Filter {
+    fn into_filter(self, state: Option<GrantStanding>) -> GrantFilter {
+        let Self { brand, user, personal_agent, since, until } = self;
+        GrantFilter { brand, brand_user: user, issuer: personal_agent, state, since, until }
+    }
+}
+
+pub(super) fn brand(text: &str) -> Result<BrandId, InvalidId> {
     BrandId::parse(text)
 }
 
@@ -61,7 +97,7 @@ fn user(text: &str) -> Result<BrandUser, InvalidId> {
     BrandUser::parse(text)
 }
 
-fn issuer(text: &str) -> Result<Issuer, InvalidId> {
+pub(super) fn issuer(text: &str) -> Result<Issuer, InvalidId> {
     Issuer::parse(text)
 }
 
@@ -69,101 +105,200 @@ fn grant_id(text: &str) -> Result<GrantId, InvalidId> {
     GrantId::parse(text)
 }
 
+fn state(text: &str) -> Result<GrantStanding, &'static str> {
+    let named = GrantStanding::ALL.into_iter().find(|state| state.name() == text);
+    named.ok_or("is none of live, expired, ended")
+}
+
 pub(super) fn run(config: &Path, command: Command, out: &mut impl Write) -> Result<(), Failure> {
     with_app(config, async |app| {
+        let by = command_line(app);
         let now = app.clock.now();
         match command {
-            Command::List { brand, user, personal_agent, live, json } => {
-                let live_at = live.then_some(now);
-                let filter = GrantFilter { brand, brand_user: user, issuer: personal_agent, live_at };
-                for grant in grants::list(app, &filter).await? {
-                    let line =
-                        if json { Value::Object(as_json(&grant, now)).to_string() } else { as_line(&grant, now) };
-                    writeln!(out, "{line}")?;
-                }
+            Command::List { filter, state, live, sort, listing } => {
+                let filter = filter.into_filter(state.or_else(|| live.then_some(GrantStanding::Live)));
+                let order = (sort, Direction::Descending);
+                let fetch = async |paging| grants::list(app, &by, &filter, &paging).await;
+                listing.write(order, HEADER, out, fetch, (|grant| GrantJson::new(grant, now), as_row)).await
             }
             Command::Show { grant: id, json } => {
-                let Some((grant, receipts)) = grants::show(app, &id).await? else { return Err(unknown(&id)) };
-                let mut shown = as_json(&grant, now);
-                if json {
-                    shown.insert("receipts".to_owned(), receipts.into());
-                    writeln!(out, "{}", Value::Object(shown))?;
-                } else {
-                    for (name, value) in shown {
-                        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                        writeln!(out, "{name:<14} {value}")?;
-                    }
-                    for receipt in receipts {
-                        writeln!(out, "{:<14} {receipt}", "receipt")?;
-                    }
-                }
+                let details = done(grants::show(app, &by, &id).await?, format!("grant {id}"))?;
+                let details = shown::grant_details(details, now);
+                if json { line(out, &details) } else { write_details(out, &details) }
             }
-            Command::Revoke { grant: id, json } => {
-                let (actor, request) = command_line(app);
-                let what = match grants::revoke(app, &id, &actor, &request).await? {
-                    RevokedGrant::Ended => "ended",
-                    RevokedGrant::AlreadyEnded => "already ended",
-                    RevokedGrant::Unknown => return Err(unknown(&id)),
-                };
-                if json {
-                    writeln!(out, "{}", json!({ "grantId": id, "what": what }))?;
-                } else {
-                    writeln!(out, "{what} {id}")?;
+            Command::Revoke { grants, filter, confirm, json } => {
+                let filter = filter.into_filter(None);
+                match (grants.is_empty(), filter == GrantFilter::default()) {
+                    (false, true) => revoke_named(app, &by, &grants, confirm, json, out).await,
+                    (true, false) => revoke_fitting(app, &by, &filter, confirm, json, out).await,
+                    (true, true) => {
+                        Err(Failure::Usage("name grants by their ids, or say which by a filter".to_owned()))
+                    }
+                    (false, false) => Err(Failure::Usage("name grants or say which by a filter, not both".to_owned())),
                 }
             }
         }
-        Ok(())
     })
 }
 
-fn unknown(id: &GrantId) -> Failure {
-    Failure::Said(format!("there is no grant {id}"))
+async fn revoke_named(
+    app: &App,
+    by: &By,
+    ids: &[GrantId],
+    confirm: Confirm,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    // All of them are looked at first, so that a mistyped one leaves the others alone.
+    let now = app.clock.now();
+    let mut all = Vec::with_capacity(ids.len());
+    for id in ids {
+        all.push(GrantJson::new(done(grants::show(app, by, id).await?, format!("grant {id}"))?.grant, now));
+    }
+    if !confirm.dry_run && all.iter().any(|grant| grant.state != "ended") {
+        let many = counted(i64::try_from(ids.len()).unwrap_or(i64::MAX), "grant");
+        confirm.ask(&format!("This ends {many}, for good."), "yes")?;
+    }
+    for grant in all {
+        let id = grant.grant_id;
+        let what = if confirm.dry_run {
+            if grant.state == "ended" { "already ended" } else { "would end" }
+        } else {
+            match done(grants::revoke(app, by, &id).await?, format!("grant {id}"))? {
+                RevokedGrant::Ended => "ended",
+                RevokedGrant::AlreadyEnded => "already ended",
+            }
+        };
+        if json {
+            line(out, &RevokedJson { grant_id: id, what })?;
+        } else {
+            writeln!(out, "{what} {id}")?;
+        }
+    }
+    Ok(())
 }
 
-/// `live`, `expired` or `ended`.
-fn state(grant: &Grant, now: Timestamp) -> &'static str {
-    match grant.state {
-        GrantState::Ended { .. } => "ended",
-        GrantState::Live if grant.is_live(now) => "live",
-        GrantState::Live => "expired",
+/// The count first, and then the deed, which is held to it.
+pub(super) async fn revoke_fitting(
+    app: &App,
+    by: &By,
+    filter: &GrantFilter,
+    confirm: Confirm,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let count = done(grants::count_live(app, by, filter).await?, "such grant")?;
+    let said = said(count);
+    if confirm.dry_run {
+        if json {
+            let CountJson { grants, brands } = count.into();
+            writeln!(out, "{}", json!({ "grants": grants, "brands": brands, "dryRun": true }))?;
+        } else {
+            writeln!(out, "would end {said}")?;
+        }
+        return Ok(());
+    }
+    if count.grants > 0 {
+        confirm.ask(&format!("This ends {said}, for good."), &count.grants.to_string())?;
+    }
+    match done(grants::revoke_all(app, by, filter, Some(count.grants)).await?, "such grant")? {
+        RevokedAll::Done { ended, already_ended, brands } if json => {
+            line(out, &RevokedAllJson { ended, already_ended, brands })
+        }
+        RevokedAll::Done { ended, already_ended, brands } => {
+            writeln!(out, "ended {}", self::said(GrantCount { grants: ended, brands }))?;
+            if already_ended > 0 {
+                writeln!(out, "{} ended otherwise meanwhile", counted(already_ended, "grant"))?;
+            }
+            Ok(())
+        }
+        RevokedAll::MoreFit(now) => Err(Failure::Said(format!(
+            "there are {} by now, more than were counted; nothing was done. Try again",
+            self::said(now)
+        ))),
     }
 }
 
-fn as_json(grant: &Grant, now: Timestamp) -> Map<String, Value> {
-    let scopes: Vec<_> = grant.scopes.iter().collect();
-    let mut shown = Map::new();
-    let mut show = |name: &str, value: Value| shown.insert(name.to_owned(), value);
-    show("grantId", json!(grant.id));
-    show("state", json!(state(grant, now)));
-    show("brandId", json!(grant.brand));
-    show("user", json!(grant.brand_user));
-    show("personalAgent", json!(grant.caller.issuer));
-    show("sub", json!(grant.caller.sub));
-    show("scopes", json!(scopes));
-    show("createdAt", json!(grant.created_at.to_rfc3339()));
-    show("decidedAt", json!(grant.decided_at.to_rfc3339()));
-    show("expiresAt", json!(grant.expires_at.to_rfc3339()));
-    if let Some(at) = grant.last_used_at {
-        show("lastUsedAt", json!(at.to_rfc3339()));
-    }
-    if let GrantState::Ended { at, by } = grant.state {
-        show("endedAt", json!(at.to_rfc3339()));
-        show("endedBy", json!(by.to_string()));
-    }
-    shown
+fn said(GrantCount { grants, brands }: GrantCount) -> String {
+    format!("{} of {}", counted(grants, "live grant"), counted(brands, "Brand"))
 }
 
-fn as_line(grant: &Grant, now: Timestamp) -> String {
-    let scopes: Vec<_> = grant.scopes.iter().map(ToString::to_string).collect();
-    format!(
-        "{} {:<7} {} {} {} {} until {} [{}]",
-        grant.id,
-        state(grant, now),
-        grant.brand,
-        grant.brand_user,
-        grant.caller.issuer,
-        grant.caller.sub,
-        grant.expires_at.to_rfc3339(),
-        scopes.join(" ")
-    )
+const HEADER: [&str; 8] = ["GRANT", "STATE", "BRAND", "USER", "PERSONAL AGENT", "SUB", "EXPIRES", "SCOPES"];
+
+fn as_row(grant: &GrantJson) -> [String; 8] {
+    [
+        grant.grant_id.to_string(),
+        grant.state.to_owned(),
+        grant.brand_id.to_string(),
+        grant.user.to_string(),
+        grant.personal_agent.to_string(),
+        grant.sub.to_string(),
+        grant.expires_at.0.to_rfc3339(),
+        joined(&grant.scopes),
+    ]
+}
+
+fn joined(items: &[impl ToString]) -> String {
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn write_details(out: &mut impl Write, details: &GrantDetailsJson) -> Result<(), Failure> {
+    let grant = &details.grant;
+    let at = |at: Option<crate::protocol::admin::At>| at.map(|at| at.0.to_rfc3339());
+    for (name, value) in [
+        ("grant", Some(grant.grant_id.to_string())),
+        ("state", Some(grant.state.to_owned())),
+        ("brand", Some(grant.brand_id.to_string())),
+        ("user", Some(grant.user.to_string())),
+        ("personal agent", Some(grant.personal_agent.to_string())),
+        ("sub", Some(grant.sub.to_string())),
+        ("scopes", Some(joined(&grant.scopes))),
+        ("created", at(Some(grant.created_at))),
+        ("decided", at(Some(grant.decided_at))),
+        ("expires", at(Some(grant.expires_at))),
+        ("last used", at(grant.last_used_at)),
+        ("ended", at(grant.ended_at)),
+        ("ended by", grant.ended_by.clone()),
+    ] {
+        if let Some(value) = value {
+            writeln!(out, "{name:<14}  {}", printable(&value))?;
+        }
+    }
+    let mut decisions = Table::new(["DECIDED", "DECISION", "LANGUAGE", "SCOPES"]);
+    for decision in &details.decisions {
+        let at = decision.decided_at.0.to_rfc3339();
+        decisions.push([at, decision.decision.clone(), decision.language.clone(), joined(&decision.scopes)]);
+    }
+    let mut tokens = Table::new(["ISSUED", "TOKEN", "EXPIRES", "REFRESHED", "SCOPES"]);
+    for token in &details.tokens {
+        tokens.push([
+            token.issued_at.0.to_rfc3339(),
+            token.jti.clone(),
+            token.expires_at.0.to_rfc3339(),
+            at(token.refreshed_at).unwrap_or_else(|| "-".to_owned()),
+            joined(&token.scopes),
+        ]);
+    }
+    let mut receipts = Table::new(["RECEIPT", "SCOPES USED", "ACTIONS", "JWS"]);
+    for receipt in &details.receipts {
+        let (used, actions) = receipt.claims.as_ref().map_or_else(Default::default, |claims| {
+            let tools: Vec<_> = claims.actions.iter().map(|action| &action.tool).collect();
+            (joined(&claims.scopes_used), joined(&tools))
+        });
+        receipts.push([receipt.created_at.0.to_rfc3339(), used, actions, receipt.jws.clone()]);
+    }
+    section(out, &decisions, false)?;
+    section(out, &tokens, details.more_tokens)?;
+    section(out, &receipts, details.more_receipts)
+}
+
+fn section<const COLUMNS: usize>(out: &mut impl Write, table: &Table<COLUMNS>, has_more: bool) -> Result<(), Failure> {
+    if !table.is_empty() {
+        writeln!(out)?;
+        table.write(out)?;
+    }
+    if has_more {
+        writeln!(out, "… and older ones")?;
+    }
+    Ok(())
 }

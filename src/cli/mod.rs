@@ -4,16 +4,22 @@
 //! are neither arguments nor output: they come from files and the environment, and stay there.
 
 mod apply;
+mod brand;
 mod check;
+mod confirm;
 mod demo;
 mod failure;
 mod grant;
 mod input;
+mod keys;
+mod listing;
 mod log;
 mod migrate;
 mod pages;
+mod personal_agent;
 mod receipt;
 mod serve;
+mod table;
 mod token;
 
 use std::io::{self, Write};
@@ -25,8 +31,9 @@ use clap::{Parser, Subcommand};
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::domain::audit::{Actor, RequestId};
+use crate::domain::audit::RequestId;
 use crate::entropy::Entropy;
+use crate::flow::admin::By;
 use failure::Failure;
 
 /// OAuth 2.0 device-code authorization server for PACT Delegated, with its Identity-profile A2A front end.
@@ -52,9 +59,18 @@ enum Command {
     Migrate,
     /// Create or change the Brands and personal agents that a file names, in one transaction.
     Apply(apply::Arguments),
+    /// List, show and remove Brands. `apply` makes and changes them.
+    #[command(subcommand)]
+    Brand(brand::Command),
+    /// List, show, register, change, disable and enable personal agents.
+    #[command(subcommand)]
+    PersonalAgent(personal_agent::Command),
     /// List, show and revoke grants.
     #[command(subcommand)]
     Grant(grant::Command),
+    /// List the Brands' keys, rotate them, and take them out of use.
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -75,7 +91,7 @@ pub fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("assent: {failure}");
-            ExitCode::FAILURE
+            if matches!(failure, Failure::Usage(_)) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -87,7 +103,10 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::Check => check::run(&config, out),
         Command::Migrate => migrate::run(&config, out),
         Command::Apply(arguments) => apply::run(&config, &arguments, out),
+        Command::Brand(command) => brand::run(&config, command, out),
+        Command::PersonalAgent(command) => personal_agent::run(&config, command, out),
         Command::Grant(command) => grant::run(&config, command, out),
+        Command::Keys(command) => keys::run(&config, command, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),
@@ -112,7 +131,7 @@ fn with_app(config: &Path, work: impl AsyncFnOnce(&App) -> Result<(), Failure>) 
     })
 }
 
-/// Who stands in the audit log for what is done here, and in the course of what.
-fn command_line(app: &App) -> (Actor, RequestId) {
-    (Actor::Administrator("command line".to_owned()), RequestId(app.entropy.uuid().to_string()))
+/// Who does what is done here, and in the course of what.
+fn command_line(app: &App) -> By {
+    By::command_line(RequestId(app.entropy.uuid().to_string()))
 }

@@ -63,6 +63,7 @@ pub enum SignError {
 pub struct RingKey {
     id: KeyId,
     state: KeyState,
+    gives_way_at: Option<Timestamp>,
     created_at: Timestamp,
     public: PublicKey,
     signer: Signer,
@@ -79,12 +80,12 @@ impl RingKey {
         self.public.alg()
     }
 
-    /// Where in its life it was when the ring was opened.
-    pub const fn state(&self) -> KeyState {
-        self.state
+    /// Where in its life it is at `now`: a predecessor retires when its successor starts, without anybody doing it.
+    pub fn state(&self, now: Timestamp) -> KeyState {
+        self.state.settled(self.gives_way_at, now)
     }
 
-    fn open(brand: &BrandId, row: &SealedKey, master: &MasterKey) -> Result<Self, KeyProblem> {
+    fn open(brand: &BrandId, row: &SealedKey, rows: &[SealedKey], master: &MasterKey) -> Result<Self, KeyProblem> {
         if row.brand != *brand {
             return Err(KeyProblem::ForeignBrand);
         }
@@ -101,7 +102,8 @@ impl RingKey {
         };
         let public = public.filter(|key| of_this_row(key) && key.is_same_key(signer.public()));
         let public = public.ok_or(KeyProblem::PublicHalf)?;
-        Ok(Self { id: row.id.clone(), state: row.state, created_at: row.created_at, public, signer })
+        let gives_way_at = row.gives_way_at(rows);
+        Ok(Self { id: row.id.clone(), state: row.state, gives_way_at, created_at: row.created_at, public, signer })
     }
 }
 
@@ -144,7 +146,7 @@ impl KeyRing {
     pub fn open(brand: &BrandId, rows: &[SealedKey], master: &MasterKey) -> Result<Self, InvalidKeyRing> {
         let mut keys = Vec::with_capacity(rows.len());
         for row in rows.iter().filter(|row| row.state.is_published()) {
-            let key = RingKey::open(brand, row, master);
+            let key = RingKey::open(brand, row, rows, master);
             keys.push(key.map_err(|problem| InvalidKeyRing { brand: brand.clone(), kid: row.id.clone(), problem })?);
         }
         keys.sort_by(|one, other| (other.created_at, other.id.as_str()).cmp(&(one.created_at, one.id.as_str())));
@@ -166,7 +168,7 @@ impl KeyRing {
     /// The key that signs at `now`: the newest live one of `alg`; while there is none, because the Brand changed its
     /// algorithm and the new key has not been published long enough, the newest live one of the other.
     pub fn signer(&self, now: Timestamp, alg: SigningAlg) -> Option<&RingKey> {
-        let mut ready = self.keys.iter().filter(|key| key.state.signs(now));
+        let mut ready = self.keys.iter().filter(|key| key.state(now).signs(now));
         ready.clone().find(|key| key.alg() == alg).or_else(|| ready.next())
     }
 
@@ -200,7 +202,7 @@ impl KeyRing {
     /// [`Refused::UnknownKey`], [`Refused::Algorithm`] and [`Refused::Signature`].
     pub fn verify(&self, token: &Unverified<'_>, now: Timestamp) -> Result<(), Refused> {
         let kid = token.kid().ok_or(Refused::Header)?;
-        let key = self.keys.iter().find(|key| key.id.as_str() == kid && key.state.verifies_tokens(now));
+        let key = self.keys.iter().find(|key| key.id.as_str() == kid && key.state(now).verifies_tokens(now));
         key.ok_or(Refused::UnknownKey)?.public.verify(token)
     }
 

@@ -6,9 +6,11 @@ use super::DemoError;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::domain::administrator::Access;
 use crate::domain::audit::{Actor, RequestId};
 use crate::entropy::Entropy;
 use crate::flow::admin::apply::{self, ApplyOutcome};
+use crate::flow::admin::{By, Run, Verdict};
 use crate::server::{self, Running};
 use crate::store::Store;
 
@@ -47,9 +49,11 @@ impl Provider {
 async fn register(app: &App, text: &str) -> Result<(), DemoError> {
     let file = apply::parse(text).map_err(DemoError::Apply)?;
     let actor = Actor::Administrator("demo".to_owned());
-    match apply::apply(app, &file, &actor, &RequestId("demo".to_owned())).await {
-        Ok(ApplyOutcome::Done { .. }) => {}
-        Ok(ApplyOutcome::Refused(problem)) => return Err(DemoError::Apply(problem)),
+    let by = By { actor, access: Access::EVERYTHING, request: RequestId("demo".to_owned()) };
+    match apply::apply(app, &file, &by, Run::Real).await {
+        Ok(Verdict::Done(ApplyOutcome::Done { .. })) => {}
+        Ok(Verdict::Done(ApplyOutcome::Refused(problem))) => return Err(DemoError::Apply(problem)),
+        Ok(Verdict::Forbidden | Verdict::NotThere) => return Err(DemoError::Apply("is not allowed".to_owned())),
         Err(fault) => return Err(DemoError::Apply(fault.to_string())),
     }
     app.directory.refresh(&app.store).await.map_err(crate::app::StartError::from)?;

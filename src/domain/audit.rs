@@ -76,6 +76,18 @@ pub enum Action {
     RefreshReuse,
     /// The Brand's agent claimed authority that it did not have.
     AgentOverreach,
+    /// A Brand was removed.
+    BrandRemoved,
+    /// A personal agent may no longer call.
+    PersonalAgentDisabled,
+    /// A personal agent may call again.
+    PersonalAgentEnabled,
+    /// A key that was published already starts to sign sooner.
+    KeyAdvanced,
+    /// A key signs no more.
+    KeyRetired,
+    /// A key was given up: whatever it signed is refused.
+    KeyCompromised,
 }
 
 impl Action {
@@ -96,6 +108,12 @@ impl Action {
             Self::TokensRefreshed => "tokens_refreshed",
             Self::RefreshReuse => "refresh_reuse",
             Self::AgentOverreach => "agent_overreach",
+            Self::BrandRemoved => "brand_removed",
+            Self::PersonalAgentDisabled => "personal_agent_disabled",
+            Self::PersonalAgentEnabled => "personal_agent_enabled",
+            Self::KeyAdvanced => "key_advanced",
+            Self::KeyRetired => "key_retired",
+            Self::KeyCompromised => "key_compromised",
         }
     }
 }

@@ -244,6 +244,11 @@ impl Brand {
     pub fn signing_alg(&self) -> SigningAlg {
         self.delegation.as_ref().map_or_else(SigningAlg::default, |delegation| delegation.signing_alg)
     }
+
+    /// The scopes that it offers; none without delegation.
+    pub fn offered(&self) -> ScopeSet {
+        self.delegation.as_ref().map_or_else(ScopeSet::empty, Delegation::scope_ids)
+    }
 }
 
 impl Delegation {

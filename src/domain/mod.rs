@@ -12,6 +12,7 @@ pub mod device;
 pub mod grant;
 pub mod id;
 pub mod origin_issuer;
+pub mod page;
 pub mod personal_agent;
 pub mod refresh;
 pub mod samples;

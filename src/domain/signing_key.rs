@@ -48,7 +48,41 @@ pub enum KeyState {
     },
 }
 
+/// A new key of a Brand that has others is published for so long before it signs.
+pub const PUBLISHED_BEFORE_SIGNING: Duration = Duration::from_secs(86_400);
+
+/// A key that is wanted at once signs after so long: every node has seen it by then, and none refuses what another signed.
+pub const SEEN_EVERYWHERE_WITHIN: Duration = Duration::from_secs(3);
+
+impl SealedKey {
+    /// When a live key gives way to its successor: as soon as a newer live one of its algorithm, of those in `all` that are
+    /// the same Brand's, starts to sign. Nobody has to be there at that instant: it is read off the rows.
+    pub fn gives_way_at(&self, all: &[Self]) -> Option<Timestamp> {
+        let is_newer = |other: &&Self| {
+            other.brand == self.brand
+                && other.alg == self.alg
+                && (other.created_at, other.id.as_str()) > (self.created_at, self.id.as_str())
+        };
+        let starts = |other: &Self| match other.state {
+            KeyState::Live { signs_from } => Some(signs_from),
+            KeyState::Retired { .. } | KeyState::Compromised { .. } => None,
+        };
+        match self.state {
+            KeyState::Live { .. } => all.iter().filter(is_newer).filter_map(starts).min(),
+            KeyState::Retired { .. } | KeyState::Compromised { .. } => None,
+        }
+    }
+}
+
 impl KeyState {
+    /// What it is at `now`, when it gives way to a successor at that instant.
+    pub fn settled(self, gives_way_at: Option<Timestamp>, now: Timestamp) -> Self {
+        match (self, gives_way_at) {
+            (Self::Live { .. }, Some(at)) if at <= now => Self::Retired { at },
+            (state, _) => state,
+        }
+    }
+
     /// Whether the key may sign at `now`.
     pub fn signs(self, now: Timestamp) -> bool {
         matches!(self, Self::Live { signs_from } if signs_from <= now)
@@ -90,6 +124,33 @@ mod tests {
         assert!(retired.verifies_tokens(AT.plus(Duration::from_secs(3599))));
         assert!(!retired.verifies_tokens(AT.plus(Duration::from_secs(3600))));
         assert!(retired.is_published());
+    }
+
+    #[test]
+    fn a_key_gives_way_to_the_first_newer_one_of_its_algorithm_that_starts() {
+        let later = |seconds| AT.plus(Duration::from_secs(seconds));
+        let key = |kid: &str, alg, created, state| SealedKey {
+            id: KeyId::parse(kid).unwrap(),
+            brand: crate::domain::samples::brand().id,
+            alg,
+            public_jwk: String::new(),
+            sealed_private: String::new(),
+            state,
+            created_at: later(created),
+        };
+        let live = |seconds| KeyState::Live { signs_from: later(seconds) };
+        let all = [
+            key("old", SigningAlg::Es256, 0, live(0)),
+            key("next", SigningAlg::Es256, 10, live(100)),
+            key("urgent", SigningAlg::Es256, 20, live(23)),
+            key("rsa", SigningAlg::Rs256, 30, live(30)),
+            key("gone", SigningAlg::Es256, 40, KeyState::Compromised { at: later(41) }),
+        ];
+        let ways: Vec<_> = all.iter().map(|key| key.gives_way_at(&all)).collect();
+        assert_eq!(ways, [Some(later(23)), Some(later(23)), None, None, None]);
+        assert_eq!(live(0).settled(ways[0], later(22)), live(0));
+        assert_eq!(live(0).settled(ways[0], later(23)), KeyState::Retired { at: later(23) });
+        assert_eq!(live(0).settled(None, later(99)), live(0));
     }
 
     #[test]

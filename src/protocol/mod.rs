@@ -3,6 +3,7 @@
 //! Shapes only: no rule lives here, and nothing here knows where a value came from or where it goes.
 
 pub mod a2a;
+pub mod admin;
 pub mod agent;
 pub mod card;
 pub mod claims;

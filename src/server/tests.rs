@@ -137,6 +137,8 @@ async fn fill(config: &Config) {
         brands,
         personal_agents: vec![],
         keys,
+        key_states: vec![],
+        removed: vec![],
         audit: vec![],
         actor: Actor::Assent,
         request: RequestId("r".to_owned()),

@@ -1,5 +1,7 @@
 //! Brands, personal agents and keys: what a node may cache, with the revision that tells it when to read anew.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
 use sqlx::{FromRow, query, query_as, query_scalar};
 use url::Url;
@@ -19,8 +21,10 @@ use crate::domain::signing_key::{KeyState, SealedKey};
 pub struct DirectoryRows {
     /// Grows with every change.
     pub revision: i64,
-    /// All Brands.
+    /// All Brands that are served.
     pub brands: Vec<Brand>,
+    /// The ids of those that were removed, which are not given away again.
+    pub removed: BTreeSet<BrandId>,
     /// All personal agents, disabled ones included.
     pub personal_agents: Vec<PersonalAgent>,
     /// All keys, compromised ones included.
@@ -38,6 +42,10 @@ pub struct Apply {
     pub personal_agents: Vec<PersonalAgent>,
     /// Created.
     pub keys: Vec<SealedKey>,
+    /// Keys with what becomes of them.
+    pub key_states: Vec<(KeyId, KeyState)>,
+    /// Brands that are served no more, whose last form stands in `brands`.
+    pub removed: Vec<BrandId>,
     /// One per thing that changed.
     pub audit: Vec<Entry>,
     /// Who changes it.
@@ -63,11 +71,11 @@ pub enum Applied {
 }
 
 #[derive(FromRow)]
-struct BrandRow {
-    id: String,
-    name: String,
-    profile: String,
-    delegation: Option<String>,
+pub(super) struct BrandRow {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) profile: String,
+    pub(super) delegation: Option<String>,
 }
 
 impl TryFrom<BrandRow> for Brand {
@@ -86,10 +94,10 @@ impl TryFrom<BrandRow> for Brand {
 
 #[derive(FromRow)]
 pub(super) struct PersonalAgentRow {
-    issuer: String,
-    name: String,
-    jwks_uri: String,
-    enabled: bool,
+    pub(super) issuer: String,
+    pub(super) name: String,
+    pub(super) jwks_uri: String,
+    pub(super) enabled: bool,
 }
 
 impl TryFrom<PersonalAgentRow> for PersonalAgent {
@@ -162,17 +170,21 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database does not answer or a row is inconsistent.
     pub async fn directory(&self) -> Result<DirectoryRows, StoreError> {
-        const BRANDS: &str = "SELECT id, name, profile, delegation FROM brand ORDER BY id";
+        const BRANDS: &str = "SELECT id, name, profile, delegation FROM brand WHERE removed_at IS NULL ORDER BY id";
+        const REMOVED: &str = "SELECT id FROM brand WHERE removed_at IS NOT NULL";
         const AGENTS: &str = "SELECT issuer, name, jwks_uri, enabled FROM personal_agent ORDER BY issuer";
         const KEYS: &str = "SELECT kid, brand_id, alg, public_jwk, sealed_private, state, state_at, created_at
             FROM signing_key ORDER BY created_at, kid";
         let revision = self.directory_revision().await?;
         let brands = read!(self, c => query_as::<_, BrandRow>(BRANDS).fetch_all(c))?;
+        let removed = read!(self, c => query_scalar::<_, String>(REMOVED).fetch_all(c))?;
+        let removed = removed.into_iter().map(|id| BrandId::parse(id.clone()).consistent("brand", &id));
         let agents = read!(self, c => query_as::<_, PersonalAgentRow>(AGENTS).fetch_all(c))?;
         let keys = read!(self, c => query_as::<_, KeyRow>(KEYS).fetch_all(c))?;
         Ok(DirectoryRows {
             revision,
             brands: brands.into_iter().map(Brand::try_from).collect::<Result<_, _>>()?,
+            removed: removed.collect::<Result<_, _>>()?,
             personal_agents: agents.into_iter().map(PersonalAgent::try_from).collect::<Result<_, _>>()?,
             keys: keys.into_iter().map(SealedKey::try_from).collect::<Result<_, _>>()?,
         })
@@ -217,8 +229,14 @@ impl Store {
                 });
             }
         }
+        for brand in &apply.removed {
+            remove_brand(&mut tx, brand, apply.at).await?;
+        }
         for key in &apply.keys {
             put_key(&mut tx, key).await?;
+        }
+        for (key, state) in &apply.key_states {
+            put_key_state(&mut tx, key, *state).await?;
         }
         for entry in apply.audit.iter().chain(&grants) {
             audit::append(&mut tx, entry).await?;
@@ -267,7 +285,8 @@ async fn give_up_origin(tx: &mut Tx, brand: &BrandId) -> Result<(), StoreError> 
 async fn put_brand(tx: &mut Tx, brand: &Brand, at: Timestamp) -> Result<(), StoreError> {
     const SQL: &str = "INSERT INTO brand (id, name, profile, delegation, auth_origin, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $6)
-        ON CONFLICT (id) DO UPDATE SET name = $2, profile = $3, delegation = $4, auth_origin = $5, updated_at = $6";
+        ON CONFLICT (id) DO UPDATE SET name = $2, profile = $3, delegation = $4, auth_origin = $5, updated_at = $6
+        WHERE brand.removed_at IS NULL";
     let profile = serde_json::to_string(&brand.profile)?;
     let delegation = brand.delegation.as_ref().map(serde_json::to_string).transpose()?;
     let origin = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref());
@@ -284,15 +303,33 @@ async fn put_brand(tx: &mut Tx, brand: &Brand, at: Timestamp) -> Result<(), Stor
     Ok(())
 }
 
+async fn remove_brand(tx: &mut Tx, brand: &BrandId, at: Timestamp) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE brand SET removed_at = $1 WHERE id = $2 AND removed_at IS NULL";
+    execute!(tx, query(SQL).bind(at.millis()).bind(brand.as_str()))?;
+    Ok(())
+}
+
+/// A key's state as its two columns.
+const fn state_columns(state: KeyState) -> (&'static str, Timestamp) {
+    match state {
+        KeyState::Live { signs_from } => ("live", signs_from),
+        KeyState::Retired { at } => ("retired", at),
+        KeyState::Compromised { at } => ("compromised", at),
+    }
+}
+
+async fn put_key_state(tx: &mut Tx, key: &KeyId, state: KeyState) -> Result<(), StoreError> {
+    const SQL: &str = "UPDATE signing_key SET state = $1, state_at = $2 WHERE kid = $3";
+    let (state, at) = state_columns(state);
+    execute!(tx, query(SQL).bind(state).bind(at.millis()).bind(key.as_str()))?;
+    Ok(())
+}
+
 async fn put_key(tx: &mut Tx, key: &SealedKey) -> Result<(), StoreError> {
     const SQL: &str =
         "INSERT INTO signing_key (kid, brand_id, alg, public_jwk, sealed_private, state, state_at, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let (state, at) = match key.state {
-        KeyState::Live { signs_from } => ("live", signs_from),
-        KeyState::Retired { at } => ("retired", at),
-        KeyState::Compromised { at } => ("compromised", at),
-    };
+    let (state, at) = state_columns(key.state);
     execute!(
         tx,
         query(SQL)

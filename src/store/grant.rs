@@ -61,19 +61,6 @@ impl TryFrom<GrantRow> for Grant {
     }
 }
 
-/// Which grants to list. Absent means any.
-#[derive(Clone, Default, Debug)]
-pub struct GrantFilter {
-    /// Of this Brand.
-    pub brand: Option<BrandId>,
-    /// Of this Brand user.
-    pub brand_user: Option<BrandUser>,
-    /// Of this personal agent.
-    pub issuer: Option<Issuer>,
-    /// Only those that allow something at this instant.
-    pub live_at: Option<Timestamp>,
-}
-
 /// What a change of a Brand meant for one of its grants.
 pub(super) struct Followed {
     pub(super) grant: GrantId,
@@ -142,24 +129,26 @@ impl Store {
         Ok(count > 0)
     }
 
-    /// The grants that fit `filter`, newest first, at most 1 000.
+    /// How many grants of a Brand would lose some scopes, and how many all of them, if the Brand became `brand`.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer or a row is inconsistent.
-    pub async fn grants(&self, filter: &GrantFilter) -> Result<Vec<Grant>, StoreError> {
-        const SQL: &str = "SELECT id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version, created_at, decided_at,
-            expires_at, last_used_at, state, ended_at, ended_by FROM delegation_grant
-            WHERE (CAST($1 AS TEXT) IS NULL OR brand_id = $1) AND (CAST($2 AS TEXT) IS NULL OR brand_user = $2)
-            AND (CAST($3 AS TEXT) IS NULL OR pa_issuer = $3)
-            AND (CAST($4 AS BIGINT) IS NULL OR (state = 'live' AND expires_at > $4))
-            ORDER BY created_at DESC, id DESC LIMIT 1000";
-        let rows = read!(self, c => query_as::<_, GrantRow>(SQL)
-            .bind(filter.brand.as_ref().map(BrandId::as_str))
-            .bind(filter.brand_user.as_ref().map(BrandUser::as_str))
-            .bind(filter.issuer.as_ref().map(Issuer::as_str))
-            .bind(filter.live_at.map(Timestamp::millis))
-            .fetch_all(c))?;
-        rows.into_iter().map(Grant::try_from).collect()
+    pub async fn would_follow(&self, brand: &Brand) -> Result<(usize, usize), StoreError> {
+        const SQL: &str = "SELECT scopes, COUNT(*) FROM delegation_grant WHERE brand_id = $1 AND state = 'live'
+            GROUP BY scopes";
+        let rows = read!(self, c => query_as::<_, (String, i64)>(SQL).bind(brand.id.as_str()).fetch_all(c))?;
+        let offered = brand.offered();
+        let (mut narrowed, mut ended) = (0, 0);
+        for (scopes, count) in rows {
+            let before = ScopeSet::parse(&scopes).consistent("delegation_grant", &scopes)?;
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            match before.intersection(&offered) {
+                left if left == before => {}
+                left if left.is_empty() => ended += count,
+                _ => narrowed += count,
+            }
+        }
+        Ok((narrowed, ended))
     }
 
     /// Ends a grant. `false` when it was not live: then nothing changes and nothing is recorded.
@@ -290,12 +279,13 @@ pub(super) async fn redecide(
     Ok(row.is_some())
 }
 
-/// Takes out of a Brand's live grants what the Brand no longer offers; a grant that is left with nothing ends.
+/// Takes out of a Brand's live grants, in the order of their ids, what the Brand no longer offers; a grant that is left
+/// with nothing ends.
 pub(super) async fn follow_brand(tx: &mut Tx, brand: &Brand, now: Timestamp) -> Result<Vec<Followed>, StoreError> {
-    const LIVE: &str = "SELECT id, scopes FROM delegation_grant WHERE brand_id = $1 AND state = 'live'";
+    const LIVE: &str = "SELECT id, scopes FROM delegation_grant WHERE brand_id = $1 AND state = 'live' ORDER BY id";
     const NARROW: &str = "UPDATE delegation_grant SET scopes = $1, version = version + 1
         WHERE id = $2 AND scopes = $3 AND state = 'live' RETURNING id";
-    let offered = brand.delegation.as_ref().map_or_else(ScopeSet::empty, |delegation| delegation.scope_ids());
+    let offered = brand.offered();
     let rows = in_tx!(&mut *tx, c => query_as::<_, (String, String)>(LIVE).bind(brand.id.as_str()).fetch_all(c))?;
     let mut followed = Vec::new();
     for (id, scopes) in rows {

@@ -10,7 +10,11 @@ mod conversation;
 mod device;
 mod dialect;
 mod directory;
+mod directory_list;
 mod grant;
+mod grant_history;
+mod grant_list;
+mod overview;
 mod refresh;
 mod registration;
 mod session;
@@ -21,7 +25,12 @@ pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};
 pub use conversation::{Completed, ContextChoice, Reserve, Reserved, TurnDone};
 pub use device::{Created, NewDeviceAuthorization};
 pub use directory::{Applied, Apply, DirectoryRows};
-pub use grant::GrantFilter;
+pub use directory_list::{
+    BrandFilter, BrandRecord, BrandSort, PersonalAgentFilter, PersonalAgentRecord, PersonalAgentSort,
+};
+pub use grant_history::{DecisionRecord, ReceiptFilter, ReceiptRecord, TokenRecord};
+pub use grant_list::{EndedBatch, GrantCount, GrantFilter, GrantSort, GrantStanding};
+pub use overview::{Hour, Overview};
 pub use refresh::{NewTokens, Redeem, Redeemed, Rotate, Rotated};
 pub use registration::{Registered, Registration};
 pub use session::{BrowserSession, ConsentPage};

@@ -1,5 +1,7 @@
 //! The command line, run as a process: what it prints where, with which exit code, and what it leaves behind.
 
+mod administration;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -121,7 +123,7 @@ jwks_uri = "https://pa.example.com/jwks.json"
 #[test]
 fn a_file_is_applied_once_and_then_changes_nothing() {
     let place = Place::bare();
-    assert_eq!(place.run(&["migrate"]).done(), "5 migrations done\n");
+    assert_eq!(place.run(&["migrate"]).done(), "6 migrations done\n");
     assert_eq!(place.run(&["migrate"]).done(), "0 migrations done\n");
 
     place.write("brands.toml", &format!("{PERSONAL_AGENT}{}", apply_file("Skyline", "https://auth.brand.example")));

@@ -96,6 +96,25 @@ fn a_retired_key_verifies_tokens_for_an_hour_and_a_compromised_one_not_at_all() 
     assert_eq!(ring.published().verify(&token), Err(Refused::UnknownKey));
 }
 
+// case 73
+#[test]
+fn a_key_verifies_for_an_hour_after_its_successor_has_started_and_its_receipts_for_good() {
+    let start = NOW.plus(Duration::from_secs(86_400));
+    let ring = open(&[
+        row("old", SigningAlg::Es256, LIVE, 100),
+        row("next", SigningAlg::Es256, KeyState::Live { signs_from: start }, 0),
+    ]);
+    let last = start.minus(Duration::from_millis(1));
+    let token = ring.sign(last, SigningAlg::Es256, "at+jwt", b"{}").unwrap();
+    let token = Unverified::parse(&token).unwrap();
+    assert_eq!(token.kid(), Some("old"));
+    let end = start.plus(RETIRED_VERIFIES_FOR);
+    assert_eq!(ring.verify(&token, end.minus(Duration::from_millis(1))), Ok(()));
+    assert_eq!(ring.verify(&token, end), Err(Refused::UnknownKey));
+    assert_eq!(ring.published().verify(&token), Ok(()));
+    assert_eq!(kid_that_signs(&ring, end, SigningAlg::Es256), Some("next"));
+}
+
 #[test]
 fn a_moved_key_and_a_wrong_master_key_are_refused_with_what_to_do() {
     let row_a = row("a", SigningAlg::Es256, LIVE, 0);

@@ -2,30 +2,30 @@
 //!
 //! Refuses a file as a whole when any part of it could not be served, by the name of the parameter.
 
+mod difference;
+
 use std::collections::HashMap;
-use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use url::Url;
 
+use super::{By, Run, Verdict, personal_agents};
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::crypto::jwks::KeySet;
 use crate::crypto::ring;
-use crate::domain::audit::{Action, Actor, Entry, RequestId};
+use crate::domain::administrator::{Denied, Role};
+use crate::domain::audit::{Action, Entry};
 use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
 use crate::domain::check::InvalidParameter;
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
-use crate::domain::signing_key::{KeyState, SealedKey};
+use crate::domain::signing_key::{KeyState, PUBLISHED_BEFORE_SIGNING, SealedKey};
 use crate::entropy::Entropy;
 use crate::flow::{ATTEMPTS, Fault, RESTLESS};
 use crate::store::{Applied, Apply, DirectoryRows};
-
-/// A new key of a Brand that has others is published for so long before it signs.
-const PUBLISHED_BEFORE_SIGNING: Duration = Duration::from_secs(86_400);
 
 /// The file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -80,6 +80,8 @@ pub struct Change {
     pub name: String,
     /// `created`, `changed` or `unchanged`.
     pub what: &'static str,
+    /// Of what was changed, the parameters that differ.
+    pub fields: Vec<String>,
 }
 
 /// What became of the file.
@@ -94,7 +96,7 @@ pub enum ApplyOutcome {
         /// Live grants that lost all of them.
         ended: usize,
     },
-    /// None of it is.
+    /// None of it is, because of this.
     Refused(String),
 }
 
@@ -106,40 +108,63 @@ pub fn parse(text: &str) -> Result<ApplyFile, String> {
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
-/// Creates or changes what `file` names, and leaves everything else as it is.
+/// Creates or changes what `file` names, and leaves everything else as it is; every node sees it within two seconds. A dry
+/// run says what it would do.
 ///
 /// # Errors
 /// [`Fault`]; nothing is done.
-pub async fn apply(app: &App, file: &ApplyFile, actor: &Actor, request: &RequestId) -> Result<ApplyOutcome, Fault> {
+pub async fn apply(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Verdict<ApplyOutcome>, Fault> {
+    if let Err(denied) = by.access.at_least(Role::Operator) {
+        return Ok(denied.into());
+    }
     for _ in 0..ATTEMPTS {
         let now = app.clock.now();
         let before = app.store.directory().await?;
+        if let Err(denied) = may_apply(by, file, &before) {
+            return Ok(denied.into());
+        }
         let plan = match Plan::new(&app.config, &app.entropy, file, &before, now) {
             Ok(plan) => plan,
-            Err(problem) => return Ok(ApplyOutcome::Refused(problem)),
+            Err(problem) => return Ok(Verdict::Done(ApplyOutcome::Refused(problem))),
         };
-        if plan.brands.is_empty() && plan.personal_agents.is_empty() {
-            return Ok(ApplyOutcome::Done { changes: plan.changes, narrowed: 0, ended: 0 });
+        let (mut narrowed, mut ended) = (0, 0);
+        if run == Run::Dry || (plan.brands.is_empty() && plan.personal_agents.is_empty()) {
+            for brand in &plan.brands {
+                let (fewer, none) = app.store.would_follow(brand).await?;
+                (narrowed, ended) = (narrowed + fewer, ended + none);
+            }
+            let mut changes = plan.changes;
+            // An id that is made now is not the one that the Brand will have.
+            let tables = changes.iter_mut().filter(|change| change.kind == "brand").zip(&file.brand);
+            for (change, _) in tables.filter(|(change, table)| change.what == "created" && table.id.is_none()) {
+                change.id = "(new)".to_owned();
+            }
+            return Ok(Verdict::Done(ApplyOutcome::Done { changes, narrowed, ended }));
         }
         let keys = plan.new_keys(app, &before, now)?;
-        let audit = plan.audit(&keys, actor, request, now);
+        let audit = plan.audit(&before, &keys, by, now);
         let Plan { brands, personal_agents, changes } = plan;
-        let unit = Apply {
-            revision: before.revision,
-            brands,
-            personal_agents,
-            keys,
-            audit,
-            actor: actor.clone(),
-            request: request.clone(),
-            at: now,
-        };
+        let unit = Apply { brands, personal_agents, keys, audit, ..by.change(before.revision, now) };
         match app.store.apply(&unit).await? {
-            Applied::Done { narrowed, ended } => return Ok(ApplyOutcome::Done { changes, narrowed, ended }),
+            Applied::Done { narrowed, ended } => {
+                return Ok(Verdict::Done(ApplyOutcome::Done { changes, narrowed, ended }));
+            }
             Applied::Stale => {}
         }
     }
     Err(RESTLESS)
+}
+
+/// Personal agents and new Brands are the Provider's; a Brand that is there is for whoever it is within reach of.
+fn may_apply(by: &By, file: &ApplyFile, before: &DirectoryRows) -> Result<(), Denied> {
+    if !file.personal_agent.is_empty() {
+        by.access.change(None)?;
+    }
+    for table in &file.brand {
+        let is_meant = |known: &&Brand| table.id.as_ref().map_or(known.name == table.name, |id| known.id == *id);
+        by.access.change(before.brands.iter().find(is_meant).map(|known| &known.id))?;
+    }
+    Ok(())
 }
 
 /// What a file would change of what is there. It has not been done.
@@ -175,7 +200,8 @@ impl Plan {
             }
             let known = before.personal_agents.iter().find(|known| known.issuer == agent.issuer);
             let (id, name) = (agent.issuer.to_string(), agent.name.clone());
-            plan.note("personal_agent", id, name, known.map(|known| *known == agent));
+            let recorded = personal_agents::recorded;
+            plan.note("personal_agent", id, name, known.map(|known| (recorded(known), recorded(&agent))));
             if known != Some(&agent) {
                 plan.personal_agents.push(agent);
             }
@@ -196,7 +222,8 @@ impl Plan {
                 return Err(format!("brand[{index}].delegation.assertion.jwks: has no key that can be used"));
             }
             let known = before.brands.iter().find(|known| known.id == brand.id);
-            plan.note("brand", brand.id.to_string(), brand.name.clone(), known.map(|known| *known == brand));
+            let forms = known.map(|known| (recorded(known), recorded(&brand)));
+            plan.note("brand", brand.id.to_string(), brand.name.clone(), forms);
             if known != Some(&brand) {
                 plan.brands.push(brand);
             }
@@ -205,13 +232,15 @@ impl Plan {
         Ok(plan)
     }
 
-    fn note(&mut self, kind: &'static str, id: String, name: String, is_same: Option<bool>) {
-        let what = match is_same {
+    /// Notes what becomes of a thing with these forms, before and after.
+    fn note(&mut self, kind: &'static str, id: String, name: String, forms: Option<(Value, Value)>) {
+        let fields = forms.as_ref().map_or_else(Vec::new, |(before, after)| difference::difference(before, after));
+        let what = match forms {
             None => "created",
-            Some(false) => "changed",
-            Some(true) => "unchanged",
+            Some((before, after)) if before == after => "unchanged",
+            Some(_) => "changed",
         };
-        self.changes.push(Change { kind, id, name, what });
+        self.changes.push(Change { kind, id, name, what, fields });
     }
 
     /// No two Brands may have one `auth_origin`, and none the Provider's own origin.
@@ -250,30 +279,29 @@ impl Plan {
         Ok(keys)
     }
 
-    fn audit(&self, keys: &[SealedKey], actor: &Actor, request: &RequestId, now: Timestamp) -> Vec<Entry> {
-        let entry = |brand: Option<&BrandId>, action, subject: &str, payload| Entry {
-            brand: brand.cloned(),
-            at: now,
-            actor: actor.clone(),
-            action,
-            subject: subject.to_owned(),
-            request: request.clone(),
-            payload,
-        };
+    fn audit(&self, before: &DirectoryRows, keys: &[SealedKey], by: &By, now: Timestamp) -> Vec<Entry> {
         let agents = self.personal_agents.iter().map(|agent| {
-            let payload = json!({ "name": agent.name, "jwks_uri": agent.jwks_uri.as_str(), "enabled": agent.enabled });
-            entry(None, Action::PersonalAgentApplied, agent.issuer.as_str(), payload)
+            let known = before.personal_agents.iter().find(|known| known.issuer == agent.issuer);
+            let recorded = personal_agents::recorded;
+            let payload = json!({ "before": known.map(recorded), "after": recorded(agent) });
+            by.entry(None, now, Action::PersonalAgentApplied, &agent.issuer, payload)
         });
         let brands = self.brands.iter().map(|brand| {
-            let payload = json!({ "name": brand.name, "profile": brand.profile, "delegation": brand.delegation });
-            entry(Some(&brand.id), Action::BrandApplied, brand.id.as_str(), payload)
+            let known = before.brands.iter().find(|known| known.id == brand.id);
+            let payload = json!({ "before": known.map(recorded), "after": recorded(brand) });
+            by.entry(Some(&brand.id), now, Action::BrandApplied, &brand.id, payload)
         });
         let keys = keys.iter().map(|key| {
             let payload = json!({ "alg": key.alg.name() });
-            entry(Some(&key.brand), Action::KeyCreated, key.id.as_str(), payload)
+            by.entry(Some(&key.brand), now, Action::KeyCreated, &key.id, payload)
         });
         agents.chain(brands).chain(keys).collect()
     }
+}
+
+/// What the audit log keeps of a Brand.
+pub(super) fn recorded(brand: &Brand) -> Value {
+    json!({ "name": brand.name, "profile": brand.profile, "delegation": brand.delegation })
 }
 
 /// Whether a Brand's login has its keys inline and none of them can verify anything.
@@ -295,6 +323,9 @@ fn personal_agent(table: &PersonalAgentTable, allow_http: bool) -> Result<Person
 
 /// The Brand of a table, with the id that it has, that the Brand of the same name has, or a new one.
 fn brand(entropy: &Entropy, table: &BrandTable, before: &DirectoryRows, now: Timestamp) -> Result<Brand, String> {
+    if table.id.as_ref().is_some_and(|id| before.removed.contains(id)) {
+        return Err("id: is that of a Brand that was removed; leave it out, and a new one is made".to_owned());
+    }
     let mut namesakes = before.brands.iter().filter(|brand| brand.name == table.name);
     let id = match (&table.id, namesakes.next(), namesakes.next()) {
         (Some(id), ..) => id.clone(),

@@ -3,11 +3,23 @@
 //! Each flow takes [`By`], who asks, and judges it itself: no surface can forget to.
 
 pub mod apply;
+pub mod brands;
 pub mod check;
 pub mod grants;
+pub mod keys;
+pub mod overview;
+pub mod personal_agents;
+pub mod receipts;
+pub mod shown;
 
+use serde_json::Value;
+
+use crate::app::App;
+use crate::clock::Timestamp;
 use crate::domain::administrator::{Access, Denied};
-use crate::domain::audit::{Actor, RequestId};
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
+use crate::domain::id::BrandId;
+use crate::store::Apply;
 
 /// Who asks for something, and in the course of what.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +30,15 @@ pub struct By {
     pub access: Access,
     /// During which request.
     pub request: RequestId,
+}
+
+/// Whether something is done, or only said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Run {
+    /// Everything is judged and computed, and nothing is written.
+    Dry,
+    /// It is done.
+    Real,
 }
 
 /// What became of something that an administrator asked for.
@@ -37,5 +58,55 @@ impl<T> From<Denied> for Verdict<T> {
             Denied::Role => Self::Forbidden,
             Denied::Reach => Self::NotThere,
         }
+    }
+}
+
+impl By {
+    /// Whoever can run the program on the Provider's machine.
+    pub fn command_line(request: RequestId) -> Self {
+        Self { actor: Actor::Administrator("command line".to_owned()), access: Access::EVERYTHING, request }
+    }
+
+    /// The audit row of something that they do.
+    fn entry(
+        &self,
+        brand: Option<&BrandId>,
+        at: Timestamp,
+        action: Action,
+        subject: impl ToString,
+        payload: Value,
+    ) -> Entry {
+        Entry {
+            brand: brand.cloned(),
+            at,
+            actor: self.actor.clone(),
+            action,
+            subject: subject.to_string(),
+            request: self.request.clone(),
+            payload,
+        }
+    }
+
+    /// A change of the directory that they make, computed from `revision`, with nothing in it yet.
+    fn change(&self, revision: i64, at: Timestamp) -> Apply {
+        Apply {
+            revision,
+            brands: Vec::new(),
+            personal_agents: Vec::new(),
+            keys: Vec::new(),
+            key_states: Vec::new(),
+            removed: Vec::new(),
+            audit: Vec::new(),
+            actor: self.actor.clone(),
+            request: self.request.clone(),
+            at,
+        }
+    }
+}
+
+/// Lets this node see a change of the directory at once; the others see it within two seconds.
+async fn see_change(app: &App) {
+    if let Err(error) = app.directory.refresh(&app.store).await {
+        tracing::error!(%error, "the directory could not be read after a change");
     }
 }

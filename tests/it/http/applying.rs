@@ -1,11 +1,11 @@
 //! `apply` files that are refused as a whole, and a directory that cannot be read in part.
 
-use assent::domain::audit::{Actor, RequestId};
 use assent::domain::id::Issuer;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
+use assent::flow::admin::{Run, Verdict};
 
 use crate::support::database::on_both_databases;
-use crate::support::world::{CLUB, PLAIN, Party, SHOP, World, brand_table, personal_agent_table};
+use crate::support::world::{CLUB, PLAIN, Party, SHOP, World, brand_table, owner, personal_agent_table};
 
 on_both_databases! {
     async fn a_file_that_names_something_twice_or_keys_that_verify_nothing_changes_nothing(db: Database) {
@@ -28,9 +28,8 @@ on_both_databases! {
             (offers.replace(curve, "crv = \"P-999\""), "brand[0].delegation.assertion.jwks"),
             (offers.replace(curve, "crv = \"P-256\", d = \"canary\""), "brand[0].delegation.assertion.jwks"),
         ] {
-            let (actor, request) = (Actor::Administrator("test".to_owned()), RequestId("test".to_owned()));
-            let outcome = apply(&world.app, &parse(&file).unwrap(), &actor, &request).await.unwrap();
-            let ApplyOutcome::Refused(problem) = outcome else { panic!("{parameter}: {outcome:?}") };
+            let outcome = apply(&world.app, &parse(&file).unwrap(), &owner(), Run::Real).await.unwrap();
+            let Verdict::Done(ApplyOutcome::Refused(problem)) = outcome else { panic!("{parameter}: {outcome:?}") };
             assert!(problem.starts_with(parameter) && !problem.contains("canary"), "{problem}");
             assert_eq!(db.contents().await, before, "{parameter}");
         }

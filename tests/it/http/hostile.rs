@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use assent::crypto::pa_jwt;
-use assent::domain::audit::{Actor, RequestId};
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
+use assent::flow::admin::{Run, Verdict};
 use assent::outbound::Method;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -26,7 +26,7 @@ use crate::support::flow::message;
 use crate::support::origin::{CONFIGURATION, KEYS, Origin, Reply};
 use crate::support::tls::{Authority, IN_2020, IN_2099, Names};
 use crate::support::world::{
-    AIRLINE, AUDIENCE, PROVIDER, Party, SHOP, Setup, World, airline_table, brand_table, personal_agent_table,
+    AIRLINE, AUDIENCE, PROVIDER, Party, SHOP, Setup, World, airline_table, brand_table, owner, personal_agent_table,
 };
 
 /// What an answer of somebody else decides about.
@@ -228,10 +228,9 @@ impl Stage {
 
 /// Whether a file with this table is refused, with this parameter named.
 async fn apply_refuses(node: &World, table: &str, parameter: &str) -> bool {
-    let (actor, request) = (Actor::Administrator("test".to_owned()), RequestId("test".to_owned()));
-    match apply(&node.app, &parse(table).unwrap(), &actor, &request).await.unwrap() {
-        ApplyOutcome::Refused(problem) => problem.contains(parameter),
-        ApplyOutcome::Done { .. } => false,
+    match apply(&node.app, &parse(table).unwrap(), &owner(), Run::Real).await.unwrap() {
+        Verdict::Done(ApplyOutcome::Refused(problem)) => problem.contains(parameter),
+        Verdict::Done(ApplyOutcome::Done { .. }) | Verdict::Forbidden | Verdict::NotThere => false,
     }
 }
 

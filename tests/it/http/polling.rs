@@ -1,7 +1,7 @@
 //! The token endpoint with device codes over HTTP (RFC 8628 §3.4, §3.5).
 
-use assent::domain::audit::{Actor, RequestId};
 use assent::domain::id::GrantId;
+use assent::flow::admin::Verdict;
 use assent::flow::admin::grants::{RevokedGrant, revoke};
 use assent::outbound::Method;
 use futures_util::future::join_all;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::client::Answer;
 use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, Tokens};
-use crate::support::world::{AIRLINE, CLUB, SHOP, World, brand_table};
+use crate::support::world::{AIRLINE, CLUB, SHOP, World, brand_table, owner};
 
 async fn poll(world: &World, codes: &Codes) -> Answer {
     world.poll(SHOP, "user-1", &codes.device_code).await
@@ -34,8 +34,7 @@ async fn end_the_grant(world: &World, db: &Database) {
     let ids = db.rows("SELECT id FROM delegation_grant WHERE state = 'live'").await;
     let [id] = ids.as_slice() else { panic!("{ids:?}") };
     let id = GrantId::parse(id.strip_prefix("id=").unwrap()).unwrap();
-    let ended = revoke(&world.app, &id, &Actor::Administrator("root".to_owned()), &RequestId("r".to_owned())).await;
-    assert_eq!(ended.unwrap(), RevokedGrant::Ended);
+    assert_eq!(revoke(&world.app, &owner(), &id).await.unwrap(), Verdict::Done(RevokedGrant::Ended));
 }
 
 on_both_databases! {

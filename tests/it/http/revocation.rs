@@ -1,14 +1,14 @@
 //! The end of a grant over HTTP (RFC 7009; PACT §5.4): whoever ends it, everything under it ends at once, on every node.
 
-use assent::domain::audit::{Actor, RequestId};
 use assent::domain::id::GrantId;
+use assent::flow::admin::Verdict;
 use assent::flow::admin::grants::{RevokedGrant, revoke};
 use serde_json::json;
 
 use crate::support::client::Answer;
 use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, Page, Tokens};
-use crate::support::world::{AIRLINE, CLUB, SHOP, World};
+use crate::support::world::{AIRLINE, CLUB, SHOP, World, owner};
 
 /// A grant in full use: everything that must end with it.
 struct Connected {
@@ -139,9 +139,8 @@ on_both_databases! {
     async fn an_administrator_ends_everything_at_once_on_every_node(db: Database) {
         everything_ends(&db, "administrator", async |world, it| {
             let id = GrantId::parse(it.tokens.grant()).unwrap();
-            let (actor, request) = (Actor::Administrator("root".to_owned()), RequestId("r".to_owned()));
-            assert_eq!(revoke(&world.app, &id, &actor, &request).await.unwrap(), RevokedGrant::Ended);
-            assert_eq!(revoke(&world.app, &id, &actor, &request).await.unwrap(), RevokedGrant::AlreadyEnded);
+            assert_eq!(revoke(&world.app, &owner(), &id).await.unwrap(), Verdict::Done(RevokedGrant::Ended));
+            assert_eq!(revoke(&world.app, &owner(), &id).await.unwrap(), Verdict::Done(RevokedGrant::AlreadyEnded));
         }).await;
     }
 

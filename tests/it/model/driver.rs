@@ -12,6 +12,7 @@ use assent::clock::{Clock, Timestamp};
 use assent::config::Config;
 use assent::crypto::codes;
 use assent::directory::HostedBrand;
+use assent::domain::administrator::Access;
 use assent::domain::audit::{Actor, RequestId};
 use assent::domain::device::Button;
 use assent::domain::id::{self, BrandId, GrantId, Issuer, PaSub};
@@ -20,6 +21,7 @@ use assent::domain::user_code::UserCode;
 use assent::entropy::Entropy;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
 use assent::flow::admin::grants::{self, RevokedGrant};
+use assent::flow::admin::{By, Run, Verdict};
 use assent::flow::decide_consent::{DecisionOutcome, PostedDecision, decide_consent};
 use assent::flow::poll_token::{Polled, poll_token};
 use assent::flow::refresh::{Refreshed, refresh};
@@ -73,7 +75,15 @@ impl Node {
     }
 
     async fn apply(&self, file: &str) -> Result<ApplyOutcome, Fault> {
-        apply(&self.app, &parse(file).unwrap(), &Actor::Administrator("model".to_owned()), &self.request).await
+        match apply(&self.app, &parse(file).unwrap(), &self.administrator(), Run::Real).await? {
+            Verdict::Done(outcome) => Ok(outcome),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn administrator(&self) -> By {
+        let actor = Actor::Administrator("model".to_owned());
+        By { actor, access: Access::EVERYTHING, request: self.request.clone() }
     }
 
     /// Enables both personal agents again.
@@ -145,11 +155,11 @@ impl Node {
             Act::RevokeAccess { access, from } => self.revoke(model, &model.accesses[*access].value, *from).await,
             Act::EndGrant { grant } => {
                 let id = GrantId::parse(model.grants[*grant].id.as_deref().unwrap()).unwrap();
-                let actor = Actor::Administrator("model".to_owned());
-                grants::revoke(&self.app, &id, &actor, &self.request).await.map(|revoked| match revoked {
-                    RevokedGrant::Ended => Answer::Done("ended"),
-                    RevokedGrant::AlreadyEnded => Answer::Refused("ended before"),
-                    RevokedGrant::Unknown => Answer::Refused("unknown grant"),
+                grants::revoke(&self.app, &self.administrator(), &id).await.map(|revoked| match revoked {
+                    Verdict::Done(RevokedGrant::Ended) => Answer::Done("ended"),
+                    Verdict::Done(RevokedGrant::AlreadyEnded) => Answer::Refused("ended before"),
+                    Verdict::NotThere => Answer::Refused("unknown grant"),
+                    Verdict::Forbidden => Answer::Refused("forbidden"),
                 })
             }
             Act::Send(turn) => self.send(model, turn).await,

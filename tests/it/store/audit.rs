@@ -114,6 +114,12 @@ on_both_databases! {
             Action::TokensRefreshed,
             Action::RefreshReuse,
             Action::AgentOverreach,
+            Action::BrandRemoved,
+            Action::PersonalAgentDisabled,
+            Action::PersonalAgentEnabled,
+            Action::KeyAdvanced,
+            Action::KeyRetired,
+            Action::KeyCompromised,
         ];
         for actor in actors {
             db.record(&Entry { actor, ..entry(Action::SignedIn) }).await.unwrap();

@@ -1,10 +1,11 @@
 //! Decisions: the first one counts, and the code, the grant and the evidence follow together.
 
+use assent::domain::administrator::Reach;
 use assent::domain::audit::Action;
 use assent::domain::device::{Decision, DeviceAuthorization, DeviceState};
 use assent::domain::grant::{EndedBy, Grant, GrantState};
 use assent::domain::id::{BrandUser, GrantId};
-use assent::store::{Apply, Decide, Decided};
+use assent::store::{Apply, Decide, Decided, GrantFilter, GrantStanding};
 use futures_util::future::{join, join_all};
 
 use crate::support::build::{NOW, after, change, entry, entry_at, jane, scopes, shop, shop_without, user};
@@ -33,12 +34,13 @@ fn seen(grant: &Grant) -> (GrantId, i64) {
 }
 
 async fn live_grants_of(db: &Database, brand_user: &BrandUser) -> usize {
-    let filter = assent::store::GrantFilter {
+    let filter = GrantFilter {
         brand_user: Some(brand_user.clone()),
-        live_at: Some(NOW),
-        ..assent::store::GrantFilter::default()
+        state: Some(GrantStanding::Live),
+        ..GrantFilter::default()
     };
-    db.grants(&filter).await.unwrap().len()
+    let live = db.count_grants(&filter, &Reach::All, NOW).await.unwrap();
+    usize::try_from(live.grants).unwrap()
 }
 
 on_both_databases! {

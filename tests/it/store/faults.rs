@@ -1,8 +1,10 @@
 //! Faults: which ones pass by waiting, and which row is to blame.
 
 use assent::config::DatabaseConfig;
+use assent::domain::administrator::Reach;
 use assent::domain::audit::Action;
-use assent::store::{Opens, SignIn, SignedIn, Store, StoreError};
+use assent::domain::page::{Direction, Paging};
+use assent::store::{GrantSort, Opens, SignIn, SignedIn, Store, StoreError};
 use sqlx::{Connection as _, Executor as _, PgConnection, SqliteConnection};
 
 use crate::support::build::{NOW, after, caller, entry, jane, message, reserve, shop};
@@ -84,7 +86,8 @@ on_both_databases! {
         let expected = ("delegation_grant", grant.id.to_string());
         assert_eq!(named(db.grant(&grant.id).await.unwrap_err()), expected);
         let all = assent::store::GrantFilter::default();
-        assert_eq!(named(db.grants(&all).await.unwrap_err()), expected);
+        let paging = Paging::new(GrantSort::Created, Direction::Descending, 10, None).unwrap();
+        assert_eq!(named(db.grants(&all, &Reach::All, &paging, NOW).await.unwrap_err()), expected);
     }
 
     async fn an_inconsistent_session_or_page_is_named_by_its_code(db: Database) {

@@ -4,7 +4,7 @@ use assent::domain::audit::Action;
 use assent::domain::conversation::Admission;
 use assent::domain::grant::{EndedBy, Grant, GrantState};
 use assent::domain::id::Caller;
-use assent::store::{ContextChoice, GrantFilter, Redeem, Redeemed, Reserved, Rotate, Rotated};
+use assent::store::{ContextChoice, Redeem, Redeemed, Reserved, Rotate, Rotated};
 use futures_util::future::{join, join_all};
 
 use crate::support::build::{
@@ -98,34 +98,6 @@ on_both_databases! {
         assert!(!db.acts_under_another_sub(&shop().id, &user("joe-1"), &other, NOW).await.unwrap());
         assert!(db.end_grant(&grant.id, EndedBy::User, &entry(Action::GrantEnded)).await.unwrap());
         assert!(!acts(other, NOW).await);
-    }
-
-    async fn grants_are_listed_newest_first_by_each_part_of_the_filter(db: Database) {
-        db.with_directory().await;
-        let (_, ended) = db.approved_by(&jane()).await;
-        assert!(db.end_grant(&ended.id, EndedBy::User, &entry(Action::GrantEnded)).await.unwrap());
-        let (_, janes) = db.approved_by(&jane()).await;
-        let (_, joes) = db.approved_by(&user("joe-1")).await;
-        let list = |filter: GrantFilter| {
-            let db = &db;
-            async move {
-                let ids: Vec<_> = db.grants(&filter).await.unwrap().into_iter().map(|grant| grant.id).collect();
-                ids
-            }
-        };
-        let mut all = vec![ended.id.clone(), janes.id.clone(), joes.id.clone()];
-        all.sort();
-        all.reverse();
-        let any = GrantFilter::default;
-        assert_eq!(list(any()).await, all);
-        assert_eq!(list(GrantFilter { brand: Some(shop().id), ..any() }).await, all);
-        assert_eq!(list(GrantFilter { brand: Some(bank().id), ..any() }).await, []);
-        assert_eq!(list(GrantFilter { issuer: Some(caller().issuer), ..any() }).await, all);
-        assert_eq!(list(GrantFilter { issuer: Some(other_agent().issuer), ..any() }).await, []);
-        assert_eq!(list(GrantFilter { brand_user: Some(user("joe-1")), ..any() }).await, [joes.id]);
-        let live = GrantFilter { brand_user: Some(jane()), live_at: Some(NOW), ..any() };
-        assert_eq!(list(live).await, [janes.id]);
-        assert_eq!(list(GrantFilter { live_at: Some(janes.expires_at), ..any() }).await, []);
     }
 
     // case 56

@@ -111,6 +111,8 @@ pub(crate) fn change(revision: i64) -> Apply {
         brands: Vec::new(),
         personal_agents: Vec::new(),
         keys: Vec::new(),
+        key_states: Vec::new(),
+        removed: Vec::new(),
         audit: Vec::new(),
         actor: Actor::Administrator("root".to_owned()),
         request: RequestId("request-1".to_owned()),

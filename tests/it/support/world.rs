@@ -10,11 +10,13 @@ use assent::config::{Config, OutboundConfig};
 use assent::crypto::pa_jwt;
 use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
 use assent::directory::HostedBrand;
+use assent::domain::administrator::Access;
 use assent::domain::audit::{Actor, RequestId};
 use assent::domain::brand::SigningAlg;
 use assent::domain::id::BrandId;
 use assent::entropy::Entropy;
 use assent::flow::admin::apply::{ApplyOutcome, apply, parse};
+use assent::flow::admin::{By, Run, Verdict};
 use assent::outbound::{Method, Outbound, Resolver, SystemResolver};
 use assent::server::{self, Running};
 use serde_json::{Value, json};
@@ -186,9 +188,8 @@ impl World {
     /// Applies a file, as an administrator would, and lets this node see it at once.
     pub(crate) async fn apply(&self, file: &str) {
         let tables = parse(file).unwrap();
-        let actor = Actor::Administrator("test".to_owned());
-        let outcome = apply(&self.app, &tables, &actor, &RequestId("test".to_owned())).await.unwrap();
-        assert!(matches!(outcome, ApplyOutcome::Done { .. }), "{outcome:?}");
+        let outcome = apply(&self.app, &tables, &owner(), Run::Real).await.unwrap();
+        assert!(matches!(outcome, Verdict::Done(ApplyOutcome::Done { .. })), "{outcome:?}");
         self.app.directory.refresh(&self.app.store).await.unwrap();
     }
 
@@ -252,6 +253,12 @@ impl World {
             running.stop(false).await.unwrap();
         }
     }
+}
+
+/// An administrator who may do everything.
+pub(crate) fn owner() -> By {
+    let actor = Actor::Administrator("test".to_owned());
+    By { actor, access: Access::EVERYTHING, request: RequestId("test".to_owned()) }
 }
 
 /// The configuration of a node of the usual setup.

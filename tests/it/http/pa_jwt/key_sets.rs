@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use assent::crypto::signer::{Signer, generate_key};
-use assent::domain::audit::{Actor, RequestId};
 use assent::domain::brand::SigningAlg;
+use assent::flow::admin::Run;
 use assent::flow::admin::apply::{apply, parse};
 use assent::outbound::Method;
 use base64::Engine as _;
@@ -17,7 +17,7 @@ use super::keys::under;
 use super::{assert_accepted, claims, judge};
 use crate::support::database::on_both_databases;
 use crate::support::origin::{KEYS, Origin, Reply};
-use crate::support::world::{PROVIDER, Party, SHOP, World, personal_agent_table};
+use crate::support::world::{PROVIDER, Party, SHOP, World, owner, personal_agent_table};
 
 /// The first personal agent with a key of `alg` under `kid`, and the key as it would publish it.
 fn key(world: &World, alg: SigningAlg, kid: &str) -> (Party, Value) {
@@ -160,8 +160,7 @@ on_both_databases! {
             assert_accepted(node, "enabled", |ask| ask.bearer(&node.jwt("user-1"))).await;
         }
         let table = personal_agent_table(&world.pa.issuer, "First agent", &world.pa_keys.url(), false);
-        let (actor, request) = (Actor::Administrator("test".to_owned()), RequestId("test".to_owned()));
-        apply(&world.app, &parse(&table).unwrap(), &actor, &request).await.unwrap();
+        apply(&world.app, &parse(&table).unwrap(), &owner(), Run::Real).await.unwrap();
         // Nothing but the clock of the nodes tells them.
         let refused = join_all([&world, &other].map(async |node| {
             let path = format!("/a2a/{SHOP}/tasks");

@@ -1,0 +1,42 @@
+//! What administrators are shown as JSON, by the command line's `--json` and by the API alike.
+//!
+//! Names in camelCase, times as RFC 3339 in UTC, and what does not apply is left out.
+
+mod brand;
+mod change;
+mod grant;
+mod key;
+mod overview;
+mod personal_agent;
+
+pub use brand::BrandJson;
+pub use change::{AppliedJson, ChangeJson, CountJson, RevokedAllJson, RevokedJson};
+pub use grant::{DecisionJson, GrantDetailsJson, GrantJson, ReceiptJson, TokenJson};
+pub use key::KeyJson;
+pub use overview::{HourJson, OverviewJson};
+pub use personal_agent::PersonalAgentJson;
+
+use serde::{Serialize, Serializer};
+
+use crate::clock::Timestamp;
+
+/// A page of a list.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PageJson<T> {
+    /// Its rows, in order.
+    pub items: Vec<T>,
+    /// Asks for the page after it; left out on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// An instant, written `2026-09-30T12:00:00Z`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At(pub Timestamp);
+
+impl Serialize for At {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_rfc3339())
+    }
+}
