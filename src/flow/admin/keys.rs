@@ -4,6 +4,8 @@
 //! ([`SealedKey::gives_way_at`]): there is nothing to be run then, on however many nodes. A Brand is never left without a
 //! key that signs, unless a new one takes its place at once.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{By, Run, Verdict, see_change};
@@ -148,7 +150,10 @@ pub async fn rotate(app: &App, by: &By, brand: &BrandId, at_once: bool) -> Resul
                 unit.key_states.push((key.clone(), KeyState::Live { signs_from }));
                 Rotated::Advanced { key: key.clone(), signs_from }
             }
-            None => Rotated::Made { key: make_key(app, by, &mut unit, brand, alg, signs_from)?, signs_from },
+            None => Rotated::Made {
+                key: make_key(app, by, &mut unit, &directory.keys, (brand, alg), signs_from)?,
+                signs_from,
+            },
         };
         if let Applied::Done { .. } = app.store.apply(&unit).await? {
             see_change(app).await;
@@ -251,7 +256,9 @@ pub async fn take_out(
                     unit.key_states.push((next.clone(), KeyState::Live { signs_from: starts_at }));
                     Some((next, starts_at))
                 }
-                (Run::Real, None) => Some((make_key(app, by, &mut unit, brand, alg, starts_at)?, starts_at)),
+                (Run::Real, None) => {
+                    Some((make_key(app, by, &mut unit, &directory.keys, (brand, alg), starts_at)?, starts_at))
+                }
                 (Run::Dry, None) => None,
             };
         }
@@ -305,18 +312,21 @@ fn settle(unit: &mut Apply, keys: &[SealedKey], brand: &BrandId, now: Timestamp)
     settled
 }
 
-/// Puts a new key into `unit`.
+/// Puts a new key of a Brand, beside those in `keys`, into `unit`.
 fn make_key(
     app: &App,
     by: &By,
     unit: &mut Apply,
-    brand: &BrandId,
-    alg: SigningAlg,
+    keys: &[SealedKey],
+    (brand, alg): (&BrandId, SigningAlg),
     signs_from: Timestamp,
 ) -> Result<KeyId, Fault> {
+    // The newest is who signs, also when it is made in the same millisecond, or by a clock that was set back.
+    let newest = keys.iter().filter(|key| key.brand == *brand).map(|key| key.created_at).max();
+    let made_at = newest.map_or(unit.at, |newest| unit.at.max(newest.plus(Duration::from_millis(1))));
     let id = KeyId::from_ulid(app.entropy.ulid(unit.at));
     let state = KeyState::Live { signs_from };
-    unit.keys.push(ring::generate(alg, brand, id.clone(), state, unit.at, &app.master, &app.entropy)?);
+    unit.keys.push(ring::generate(alg, brand, id.clone(), state, made_at, &app.master, &app.entropy)?);
     let payload = json!({ "alg": alg.name(), "signs_from": signs_from.to_rfc3339() });
     unit.audit.push(by.entry(Some(brand), unit.at, Action::KeyCreated, &id, payload));
     Ok(id)
