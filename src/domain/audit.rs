@@ -19,7 +19,8 @@ pub enum Actor {
     User(String),
     /// A personal agent, by its issuer.
     PersonalAgent(String),
-    /// An administrator, by name; `command line` for whoever can run the program on the Provider's machine.
+    /// An administrator, by name; `api key` with its id; `command line` for whoever can run the program on the Provider's
+    /// machine. Neither of these has the form of a name.
     Administrator(String),
     /// This program itself.
     Assent,
@@ -76,6 +77,24 @@ pub enum Action {
     RefreshReuse,
     /// The Brand's agent claimed authority that it did not have.
     AgentOverreach,
+    /// An administrator was made.
+    AdministratorCreated,
+    /// An administrator's role or Brands changed, or they were disabled or enabled.
+    AdministratorChanged,
+    /// An administrator was removed.
+    AdministratorRemoved,
+    /// An administrator has another password.
+    PasswordChanged,
+    /// An administrator's log-in asks for a second factor, or asks for it no longer.
+    SecondFactorChanged,
+    /// An administrator logged in.
+    LoggedIn,
+    /// An administrator logged out.
+    LoggedOut,
+    /// An API key was made.
+    ApiKeyCreated,
+    /// An API key was revoked.
+    ApiKeyRevoked,
 }
 
 impl Action {
@@ -96,6 +115,15 @@ impl Action {
             Self::TokensRefreshed => "tokens_refreshed",
             Self::RefreshReuse => "refresh_reuse",
             Self::AgentOverreach => "agent_overreach",
+            Self::AdministratorCreated => "administrator_created",
+            Self::AdministratorChanged => "administrator_changed",
+            Self::AdministratorRemoved => "administrator_removed",
+            Self::PasswordChanged => "password_changed",
+            Self::SecondFactorChanged => "second_factor_changed",
+            Self::LoggedIn => "logged_in",
+            Self::LoggedOut => "logged_out",
+            Self::ApiKeyCreated => "api_key_created",
+            Self::ApiKeyRevoked => "api_key_revoked",
         }
     }
 }

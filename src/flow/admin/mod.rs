@@ -2,12 +2,22 @@
 //!
 //! Each flow takes [`By`], who asks, and judges it itself: no surface can forget to.
 
+pub mod account;
+pub mod administrators;
+pub mod api_keys;
 pub mod apply;
 pub mod check;
 pub mod grants;
+pub mod log_in;
+pub mod log_out;
+mod passwords;
+pub mod session;
 
+use serde_json::Value;
+
+use crate::clock::Timestamp;
 use crate::domain::administrator::{Access, Denied};
-use crate::domain::audit::{Actor, RequestId};
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
 
 /// Who asks for something, and in the course of what.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,5 +47,18 @@ impl<T> From<Denied> for Verdict<T> {
             Denied::Role => Self::Forbidden,
             Denied::Reach => Self::NotThere,
         }
+    }
+}
+
+/// One audit row of the Provider's own chain.
+fn provider_entry(by: &By, at: Timestamp, action: Action, subject: impl ToString, payload: Value) -> Entry {
+    Entry {
+        brand: None,
+        at,
+        actor: by.actor.clone(),
+        action,
+        subject: subject.to_string(),
+        request: by.request.clone(),
+        payload,
     }
 }
