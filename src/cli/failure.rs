@@ -34,6 +34,9 @@ pub(super) enum Failure {
     Server(io::Error),
     #[error("the runtime cannot start: {0}")]
     Runtime(io::Error),
+    /// The command cannot be carried out as it was typed: exit code 2.
+    #[error("{0}")]
+    Usage(String),
     /// Anything else, in whole words.
     #[error("{0}")]
     Said(String),

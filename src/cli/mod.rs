@@ -1,10 +1,13 @@
 //! The command line: one file per subcommand.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage. Secrets
-//! are neither arguments nor output: they come from files and the environment, and stay there.
+//! are never arguments: they come from files, standard input and the environment. The only one that is printed is an API key,
+//! once, when it is made.
 
+mod admin;
 mod apply;
 mod check;
+mod confirm;
 mod demo;
 mod failure;
 mod grant;
@@ -14,6 +17,7 @@ mod migrate;
 mod pages;
 mod receipt;
 mod serve;
+mod table;
 mod token;
 
 use std::io::{self, Write};
@@ -55,6 +59,9 @@ enum Command {
     /// List, show and revoke grants.
     #[command(subcommand)]
     Grant(grant::Command),
+    /// Make, list, change and remove administrators and API keys.
+    #[command(subcommand)]
+    Admin(admin::Command),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -75,7 +82,7 @@ pub fn main() -> ExitCode {
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("assent: {failure}");
-            ExitCode::FAILURE
+            if matches!(failure, Failure::Usage(_)) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -88,6 +95,7 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::Migrate => migrate::run(&config, out),
         Command::Apply(arguments) => apply::run(&config, &arguments, out),
         Command::Grant(command) => grant::run(&config, command, out),
+        Command::Admin(command) => admin::run(&config, command, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),

@@ -111,10 +111,10 @@ pub async fn log_in(
         tracing::info!("a log-in was refused");
         return Ok(LoggedIn::Refused);
     };
-    if fit == Fit::RightAtAnotherCost {
-        if let Worked::Done(hash) = passwords::hash(app, password).await? {
-            app.store.rehash_password(&account, &hash).await?;
-        }
+    if fit == Fit::RightAtAnotherCost
+        && let Worked::Done(hash) = passwords::hash(app, password).await?
+    {
+        app.store.rehash_password(&account, &hash).await?;
     }
     if account.has_second_factor() {
         // The place is given back and nothing is forgotten: the codes are counted with the passwords.

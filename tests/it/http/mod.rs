@@ -1,5 +1,6 @@
 //! The Provider over HTTP, from the outside, on both databases.
 
+mod administrators;
 mod applying;
 mod assertion;
 mod clock_set_back;
