@@ -1,5 +1,7 @@
 //! The command line, run as a process: what it prints where, with which exit code, and what it leaves behind.
 
+mod admin;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;

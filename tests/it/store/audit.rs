@@ -114,6 +114,15 @@ on_both_databases! {
             Action::TokensRefreshed,
             Action::RefreshReuse,
             Action::AgentOverreach,
+            Action::AdministratorCreated,
+            Action::AdministratorChanged,
+            Action::AdministratorRemoved,
+            Action::PasswordChanged,
+            Action::SecondFactorChanged,
+            Action::LoggedIn,
+            Action::LoggedOut,
+            Action::ApiKeyCreated,
+            Action::ApiKeyRevoked,
         ];
         for actor in actors {
             db.record(&Entry { actor, ..entry(Action::SignedIn) }).await.unwrap();

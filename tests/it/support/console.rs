@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use assent::domain::administrator::{Access, Reach, Role};
 use assent::domain::audit::{Actor, RequestId};
 use assent::domain::id::{AdministratorName, BrandId};
 use assent::flow::admin::administrators::{self, Created};
+use assent::flow::admin::api_keys::{self, MadeApiKey};
 use assent::flow::admin::{By, Verdict};
 use assent::outbound::Method;
 use assent::secret::Secret;
@@ -43,6 +45,15 @@ impl World {
         let created = administrators::create(&self.app, &all, &name, access, &secret(PASSWORD)).await.unwrap();
         assert_eq!(created, Verdict::Done(Created::Done));
         name
+    }
+
+    /// Makes an API key with this access, for a day.
+    pub(crate) async fn api_key(&self, access: Access) -> String {
+        let (all, day) = (by(Access::EVERYTHING), Duration::from_secs(86_400));
+        match api_keys::create(&self.app, &all, "test", access, day).await.unwrap() {
+            Verdict::Done(MadeApiKey::Made(made)) => made.secret.expose().clone(),
+            other => panic!("{other:?}"),
+        }
     }
 
     /// A browser that has been nowhere.

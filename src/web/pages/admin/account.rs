@@ -135,7 +135,7 @@ mod tests {
     fn every_form_of_the_page_carries_its_token() {
         for (state, page) in AccountPage::states() {
             let html = page.render().unwrap();
-            let forms = html.matches("<form method=\"post\"").count();
+            let forms = html.matches(" method=\"post\"").count();
             assert_eq!(html.matches("name=\"form_token\"").count(), forms, "{state}");
             assert!(forms >= 2, "{state}");
         }
@@ -145,6 +145,6 @@ mod tests {
     fn a_secret_can_be_read_typed_and_scanned() {
         let html = AccountPage::sample().render().unwrap();
         assert!(html.contains("<path d=\"M4 4h1v1h-1z"));
-        assert_eq!(html.matches("GEZD").count(), 3, "two groups of the text, and the link");
+        assert_eq!(html.matches("<span>GEZD</span>").count(), 2);
     }
 }
