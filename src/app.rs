@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::agent::{AgentBounds, Agents};
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::crypto::password::{Cost, Passwords};
 use crate::crypto::seal::{InvalidMasterKey, MasterKey};
 use crate::directory::{Directory, DirectoryError};
 use crate::entropy::Entropy;
@@ -27,6 +28,8 @@ pub struct App {
     pub limits: Limits,
     /// What this node has counted.
     pub metrics: Metrics,
+    /// Administrators' passwords.
+    pub passwords: Passwords,
     /// Time.
     pub clock: Clock,
     /// Chance.
@@ -121,8 +124,9 @@ impl App {
             max_answer_bytes: config.outbound.agent_max_bytes,
         };
         let agents = Agents::new(outbound, bounds);
-        let limits = Limits::new(&config.limits, &clock);
+        let limits = Limits::new(&config.limits, &config.administrators, &clock);
         let metrics = Metrics::default();
-        Ok(Self { store, directory, agents, limits, metrics, clock, entropy, master, config })
+        let passwords = Passwords::at(Cost::PRODUCTION);
+        Ok(Self { store, directory, agents, limits, metrics, passwords, clock, entropy, master, config })
     }
 }

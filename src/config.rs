@@ -2,6 +2,7 @@
 //!
 //! Refuses unknown keys and values that could not be served, each by the name of the key.
 
+mod administrators;
 mod database;
 mod http;
 mod limits;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Deserializer};
 use url::Url;
 
 use crate::secret::Secret;
+pub use administrators::AdministratorsConfig;
 pub use database::{DatabaseConfig, DatabaseUrl};
 pub use http::HttpConfig;
 pub use limits::LimitsConfig;
@@ -42,6 +44,10 @@ pub struct Config {
     /// Hosts that the administrators' listener accepts beside loopback names.
     #[serde(default)]
     pub admin_hosts: Vec<String>,
+    /// The origin under which administrators' browsers reach that listener; no trailing slash. Without one, they come by
+    /// `http:` and whichever host the listener accepts.
+    #[serde(default)]
+    pub admin_url: Option<String>,
     /// `sqlite://path` or `postgres://…`; the latter may hold a password.
     #[serde(default = "defaults::database_url")]
     pub database_url: DatabaseUrl,
@@ -81,6 +87,9 @@ pub struct Config {
     /// How long a client may take.
     #[serde(default)]
     pub http: HttpConfig,
+    /// How long administrators stay logged in, and how often a password may be guessed.
+    #[serde(default)]
+    pub administrators: AdministratorsConfig,
     /// How many connections the database gets.
     #[serde(default)]
     pub database: DatabaseConfig,
@@ -236,11 +245,15 @@ impl Config {
                 format!("{wrong} is not a host, such as ops.example.com or ops.example.com:8443"),
             );
         }
+        if let Some(url) = &self.admin_url {
+            administrators::check_url(url, self.outbound.allow_private)?;
+        }
         within("conversation_idle_days", self.conversation_idle_days, 1..=36_500)?;
         within("shutdown_seconds", self.shutdown_seconds, 0..=3600_u64)?;
         self.outbound.check()?;
         self.limits.check()?;
         self.http.check()?;
+        self.administrators.check()?;
         self.database.check()?;
         self.open_registration.check()?;
         Ok(self)
@@ -249,6 +262,11 @@ impl Config {
     /// Whether browsers reach this server over HTTPS.
     pub fn is_https(&self) -> bool {
         self.public_url.starts_with("https:")
+    }
+
+    /// Whether administrators' browsers reach their listener over HTTPS.
+    pub fn is_admin_https(&self) -> bool {
+        self.admin_url.as_ref().is_some_and(|url| url.starts_with("https:"))
     }
 
     /// A context without a turn for so long is closed.
@@ -339,6 +357,7 @@ mod tests {
             format!("{:?}", defaults.http),
             format!("{:?}", defaults.database),
             format!("{:?}", defaults.outbound),
+            format!("{:?}", defaults.administrators),
         ] {
             let fields = section.split_once(" { ").unwrap().1.trim_end_matches(" }").split(", ");
             for (key, value) in fields.map(|field| field.split_once(": ").unwrap()) {
@@ -350,7 +369,7 @@ mod tests {
     #[test]
     fn a_bound_that_cannot_work_is_refused_by_its_key() {
         let documented: toml::Table = toml::from_str(include_str!("../assent.example.toml")).unwrap();
-        for section in ["limits", "http", "database", "outbound"] {
+        for section in ["limits", "http", "database", "outbound", "administrators"] {
             for (key, _) in documented[section].as_table().unwrap().iter().filter(|(_, value)| value.is_integer()) {
                 for wrong in ["0", "-1", "4294967296", "99999999999999999999", "\"many\""] {
                     let problem = refused(&format!("[{section}]\n{key} = {wrong}"));

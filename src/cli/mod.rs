@@ -1,8 +1,10 @@
 //! The command line: one file per subcommand.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage. Secrets
-//! are neither arguments nor output: they come from files and the environment, and stay there.
+//! are never arguments: they come from files, standard input and the environment. The only one that is printed is an API key,
+//! once, when it is made.
 
+mod admin;
 mod apply;
 mod brand;
 mod check;
@@ -71,6 +73,9 @@ enum Command {
     /// List the Brands' keys, rotate them, and take them out of use.
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Make, list, change and remove administrators and API keys.
+    #[command(subcommand)]
+    Admin(admin::Command),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -107,6 +112,7 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::PersonalAgent(command) => personal_agent::run(&config, command, out),
         Command::Grant(command) => grant::run(&config, command, out),
         Command::Keys(command) => keys::run(&config, command, out),
+        Command::Admin(command) => admin::run(&config, command, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),

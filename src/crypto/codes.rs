@@ -7,6 +7,7 @@ use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
 use openssl::sha::sha256;
 use openssl::sign::Signer;
+use subtle::ConstantTimeEq as _;
 
 use super::CryptoFailure;
 use super::seal::MasterKey;
@@ -35,6 +36,21 @@ pub fn refresh_token(entropy: &Entropy) -> Secret<String> {
 /// A session's cookie or form value: 32 random bytes in base64url.
 pub fn session_token(entropy: &Entropy) -> Secret<String> {
     token("", entropy)
+}
+
+/// An API key: `assent_key_` and 32 random bytes in base64url, so that whoever finds one knows what it is.
+pub fn api_key(entropy: &Entropy) -> Secret<String> {
+    token("assent_key_", entropy)
+}
+
+/// What stands in the forms of a session, and only there: whoever reads it off a page has not the session.
+pub fn form_token(session: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(sha256(format!("assent form {session}").as_bytes()))
+}
+
+/// Whether `given` is the [`form_token`] of `session`, in constant time.
+pub fn is_form_token(given: &str, session: &str) -> bool {
+    form_token(session).as_bytes().ct_eq(given.as_bytes()).into()
 }
 
 /// A user code, every one as likely as any other.
@@ -86,9 +102,12 @@ mod tests {
     #[test]
     fn tokens_have_their_prefix_and_32_random_bytes_in_base64url() {
         let entropy = Entropy::seeded(1);
-        for (token, prefix) in
-            [(device_code(&entropy), "dc_"), (refresh_token(&entropy), "rt_"), (session_token(&entropy), "")]
-        {
+        for (token, prefix) in [
+            (device_code(&entropy), "dc_"),
+            (refresh_token(&entropy), "rt_"),
+            (session_token(&entropy), ""),
+            (api_key(&entropy), "assent_key_"),
+        ] {
             let random = token.expose().strip_prefix(prefix).unwrap();
             assert_eq!(BASE64_URL_SAFE_NO_PAD.decode(random).unwrap().len(), 32);
         }
@@ -109,6 +128,15 @@ mod tests {
         assert_eq!(counts.len(), ALPHABET.len());
         for (letter, count) in counts {
             assert!((3650..=4350).contains(&count), "{} came {count} times", char::from(letter));
+        }
+    }
+
+    #[test]
+    fn a_form_token_is_its_sessions_alone_and_does_not_tell_it() {
+        let token = form_token("session-1");
+        assert!(is_form_token(&token, "session-1") && !token.contains("session-1"));
+        for (given, session) in [(token.as_str(), "session-2"), ("", "session-1"), ("session-1", "session-1")] {
+            assert!(!is_form_token(given, session), "{given} {session}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Signing, verifying, sealing and hashing: the only user of josekit and OpenSSL. No I/O happens here.
+//! Signing, verifying, sealing and hashing: the only user of josekit, argon2 and OpenSSL. No I/O happens here.
 //!
 //! josekit does the mathematics; every rule about what a token may look like is written out in these modules, with `now`
 //! as an argument. Each kind of token has one module with its signer and its verifier, and each verifier refuses every
@@ -13,10 +13,12 @@ pub mod delegation_token;
 pub mod jwks;
 pub mod jws;
 pub mod pa_jwt;
+pub mod password;
 pub mod receipt;
 pub mod ring;
 pub mod seal;
 pub mod signer;
+pub mod totp;
 pub mod turn_token;
 
 #[cfg(test)]

@@ -73,6 +73,15 @@ impl Reach {
         }
     }
 
+    /// Whether it holds wherever `other` does.
+    pub fn includes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::All, _) => true,
+            (Self::Brands(own), Self::Brands(theirs)) => theirs.is_subset(own),
+            (Self::Brands(_), Self::All) => false,
+        }
+    }
+
     /// As it is stored: `*`, or ids with a space between them.
     pub fn to_text(&self) -> String {
         match self {
@@ -112,6 +121,11 @@ pub enum Denied {
 }
 
 impl Access {
+    /// Whether it can do all there is to do: one administrator at least must have this.
+    pub fn is_everything(&self) -> bool {
+        *self == Self::EVERYTHING
+    }
+
     /// Of whoever can run the program on the Provider's machine.
     pub const EVERYTHING: Self = Self { role: Role::Owner, reach: Reach::All };
 
@@ -142,11 +156,15 @@ impl Access {
     /// [`Denied`].
     pub fn administer(&self, theirs: &Self) -> Result<(), Denied> {
         self.at_least(Role::Owner)?;
-        match (&self.reach, &theirs.reach) {
-            (Reach::All, _) => Ok(()),
-            (Reach::Brands(own), Reach::Brands(theirs)) if theirs.is_subset(own) => Ok(()),
-            (Reach::Brands(_), _) => Err(Denied::Reach),
-        }
+        self.see(theirs)
+    }
+
+    /// May it see that there is an administrator or an API key whose access is `theirs`?
+    ///
+    /// # Errors
+    /// [`Denied::Reach`].
+    pub fn see(&self, theirs: &Self) -> Result<(), Denied> {
+        if self.reach.includes(&theirs.reach) { Ok(()) } else { Err(Denied::Reach) }
     }
 
     /// Is the role this one or a higher one?

@@ -19,7 +19,8 @@ pub enum Actor {
     User(String),
     /// A personal agent, by its issuer.
     PersonalAgent(String),
-    /// An administrator, by name; `command line` for whoever can run the program on the Provider's machine.
+    /// An administrator, by name; `api key` with its id; `command line` for whoever can run the program on the Provider's
+    /// machine. Neither of these has the form of a name.
     Administrator(String),
     /// This program itself.
     Assent,
@@ -88,6 +89,24 @@ pub enum Action {
     KeyRetired,
     /// A key was given up: whatever it signed is refused.
     KeyCompromised,
+    /// An administrator was made.
+    AdministratorCreated,
+    /// An administrator's role or Brands changed, or they were disabled or enabled.
+    AdministratorChanged,
+    /// An administrator was removed.
+    AdministratorRemoved,
+    /// An administrator has another password.
+    PasswordChanged,
+    /// An administrator's log-in asks for a second factor, or asks for it no longer.
+    SecondFactorChanged,
+    /// An administrator logged in.
+    LoggedIn,
+    /// An administrator logged out.
+    LoggedOut,
+    /// An API key was made.
+    ApiKeyCreated,
+    /// An API key was revoked.
+    ApiKeyRevoked,
 }
 
 impl Action {
@@ -114,6 +133,15 @@ impl Action {
             Self::KeyAdvanced => "key_advanced",
             Self::KeyRetired => "key_retired",
             Self::KeyCompromised => "key_compromised",
+            Self::AdministratorCreated => "administrator_created",
+            Self::AdministratorChanged => "administrator_changed",
+            Self::AdministratorRemoved => "administrator_removed",
+            Self::PasswordChanged => "password_changed",
+            Self::SecondFactorChanged => "second_factor_changed",
+            Self::LoggedIn => "logged_in",
+            Self::LoggedOut => "logged_out",
+            Self::ApiKeyCreated => "api_key_created",
+            Self::ApiKeyRevoked => "api_key_revoked",
         }
     }
 }

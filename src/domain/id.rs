@@ -129,6 +129,48 @@ text_id!(
     |kind, value| printable(kind, value, 128)
 );
 
+text_id!(
+    /// The name with which an administrator logs in, and which stands in the audit log: 1 to 64 characters, lower case
+    /// letters, digits and `. _ - @`, a letter or digit first.
+    AdministratorName,
+    "name",
+    |kind, value| {
+        let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        let is_name = value.starts_with(is_plain) && value.chars().all(|c| is_plain(c) || ".-_@".contains(c));
+        match is_name && value.len() <= 64 {
+            true => Ok(()),
+            false => Err(InvalidId { kind, problem: "is not 1 to 64 of a-z, 0-9 and . _ - @, a letter or digit first" }),
+        }
+    }
+);
+
+text_id!(
+    /// The id of an API key, which is no secret: a ULID.
+    ApiKeyId,
+    "API key id",
+    |kind, value| match Ulid::from_string(value) {
+        Ok(ulid) if ulid.to_string() == value => Ok(()),
+        _ => Err(InvalidId { kind, problem: "is not a ULID in upper case" }),
+    }
+);
+
+impl AdministratorName {
+    /// Reads a name as a person types it: case and surrounding space do not matter.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is none.
+    pub fn typed(text: &str) -> Result<Self, InvalidId> {
+        Self::parse(text.trim().to_ascii_lowercase())
+    }
+}
+
+impl ApiKeyId {
+    /// The API key id made of `ulid`.
+    pub fn from_ulid(ulid: Ulid) -> Self {
+        Self(ulid.to_string())
+    }
+}
+
 impl BrandId {
     /// The Brand id made of `ulid`.
     pub fn from_ulid(ulid: Ulid) -> Self {

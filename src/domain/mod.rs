@@ -1,5 +1,6 @@
 //! Pure rules: functions of their inputs and of `now`. Nothing here does I/O, reads a clock or draws a random number.
 
+pub mod account;
 pub mod addresses;
 pub mod administrator;
 pub mod assertion;

@@ -1,10 +1,13 @@
-//! Bounds on how often something may be tried, kept in memory per node: rates of requests, the pace of polls, wrong codes.
+//! Bounds on how often something may be tried, kept in memory per node: rates of requests, the pace of polls, wrong codes,
+//! wrong passwords, and how many of those are checked at once.
 //!
 //! They count by how long the clock has run, so that one that is set back locks nobody out. What they remember is bounded
 //! too: at `limits.remembered`, whoever was not heard of for longest is forgotten and begins anew.
 
 mod address;
 mod guesses;
+mod log_ins;
+mod permits;
 mod polls;
 mod rate;
 mod recent;
@@ -13,11 +16,13 @@ use std::time::Duration;
 
 pub use address::ClientAddress;
 pub use guesses::{Guess, GuessBudget};
+pub use log_ins::{LogIn, LogInBudget, LogInTry};
+pub use permits::{Permit, Permits};
 pub use polls::{Pace, PollPacing};
 use rate::Rate;
 
 use crate::clock::Clock;
-use crate::config::LimitsConfig;
+use crate::config::{AdministratorsConfig, LimitsConfig};
 use crate::domain::id::Caller;
 
 /// Nothing is left of a budget.
@@ -35,6 +40,10 @@ pub struct Limits {
     pub polls: PollPacing,
     /// Wrong user codes.
     pub guesses: GuessBudget,
+    /// Wrong log-ins of administrators.
+    pub log_ins: LogInBudget,
+    /// Passwords that are checked at once.
+    pub passwords: Permits,
     personal_agents: Rate,
     subs: Rate,
     pages: Rate,
@@ -43,11 +52,13 @@ pub struct Limits {
 
 impl Limits {
     /// The bounds of `config`, with nothing counted yet.
-    pub fn new(config: &LimitsConfig, clock: &Clock) -> Self {
+    pub fn new(config: &LimitsConfig, administrators: &AdministratorsConfig, clock: &Clock) -> Self {
         let rate = |per_second, burst| Rate::new(per_second, burst, config.remembered, clock);
         Self {
             polls: PollPacing::new(config.remembered, clock.clone()),
             guesses: GuessBudget::new(config, clock.clone()),
+            log_ins: LogInBudget::new(administrators, config.remembered, clock.clone()),
+            passwords: Permits::new(administrators.password_permits, administrators.password_waiting),
             personal_agents: rate(config.personal_agent_per_second, config.personal_agent_burst),
             subs: rate(config.sub_per_second, config.sub_burst),
             pages: rate(config.page_per_second, config.page_burst),
@@ -100,6 +111,7 @@ impl Limits {
         }
         self.polls.sweep();
         self.guesses.sweep();
+        self.log_ins.sweep();
     }
 }
 

@@ -13,7 +13,7 @@ fn limits() -> (Limits, Clock) {
         sub_burst: 5,
         ..LimitsConfig::default()
     };
-    (Limits::new(&config, &clock), clock)
+    (Limits::new(&config, &AdministratorsConfig::default(), &clock), clock)
 }
 
 fn caller(issuer: &str, sub: &str) -> Caller {

@@ -4,6 +4,9 @@
 //! an answer never leaves before what it says is durable. State is written only under a guard in the SQL, and the row
 //! that comes back is what decides.
 
+mod administrator;
+mod administrator_session;
+mod api_key;
 mod audit;
 mod consent;
 mod conversation;
@@ -21,6 +24,8 @@ mod session;
 mod step_up;
 mod sweep;
 
+pub use administrator::{AccountChange, ChangeAccount, ChangedAccount};
+pub use administrator_session::OpenSession;
 pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};
 pub use conversation::{Completed, ContextChoice, Reserve, Reserved, TurnDone};
 pub use device::{Created, NewDeviceAuthorization};

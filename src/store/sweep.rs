@@ -11,12 +11,13 @@ const SWEEP: &str = "sweep";
 
 impl Store {
     /// Removes at most `batch` rows of each kind that expired before `before`: spent assertion ids, browser sessions,
-    /// consent pages and device authorizations. Returns how many left.
+    /// consent pages, device authorizations, administrators' sessions, and what was answered under idempotency keys before
+    /// then. Returns how many left.
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done.
     pub async fn sweep(&self, before: Timestamp, batch: i64) -> Result<u64, StoreError> {
-        const STATEMENTS: [&str; 4] = [
+        const STATEMENTS: [&str; 6] = [
             "DELETE FROM assertion_jti WHERE (brand_id, jti) IN
                 (SELECT brand_id, jti FROM assertion_jti WHERE forget_at < $1 ORDER BY forget_at LIMIT $2)",
             "DELETE FROM browser_session WHERE digest IN
@@ -25,6 +26,10 @@ impl Store {
                 (SELECT digest FROM consent_page WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
             "DELETE FROM device_authorization WHERE id IN
                 (SELECT id FROM device_authorization WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+            "DELETE FROM administrator_session WHERE digest IN
+                (SELECT digest FROM administrator_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+            "DELETE FROM api_idempotency WHERE (api_key_id, key_digest) IN
+                (SELECT api_key_id, key_digest FROM api_idempotency WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
         ];
         let mut removed = 0;
         for statement in STATEMENTS {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::extract::body::BodyProblem;
 use super::extract::strict_form::FormProblem;
 use super::pages::Problem;
+use super::pages::admin::{AccountNotice, Trouble, WrongLogIn};
 use super::site::Misaddressed;
 use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
@@ -184,6 +185,42 @@ pub const fn page_status(problem: Problem) -> StatusCode {
         Problem::NotFound => StatusCode::NOT_FOUND,
         Problem::Busy => StatusCode::SERVICE_UNAVAILABLE,
         Problem::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The status of a page of the console that says what went wrong.
+pub const fn console_status(trouble: Trouble) -> StatusCode {
+    match trouble {
+        Trouble::FormNotTaken | Trouble::SessionEnded | Trouble::NotAllowed => StatusCode::FORBIDDEN,
+        Trouble::BadForm => StatusCode::BAD_REQUEST,
+        Trouble::NotFound => StatusCode::NOT_FOUND,
+        Trouble::Changed => StatusCode::CONFLICT,
+        Trouble::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+        Trouble::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        Trouble::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The status of the log-in page, or of the one that asks for a code, that says what was wrong.
+pub const fn log_in_status(wrong: WrongLogIn) -> StatusCode {
+    match wrong {
+        WrongLogIn::Refused => StatusCode::FORBIDDEN,
+        WrongLogIn::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+        WrongLogIn::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// The status of the account page that says why nothing was changed.
+pub const fn account_status(notice: AccountNotice) -> StatusCode {
+    match notice {
+        AccountNotice::PasswordChanged | AccountNotice::SecondFactorOn | AccountNotice::SecondFactorOff => {
+            StatusCode::OK
+        }
+        AccountNotice::WrongPassword | AccountNotice::WrongCode => StatusCode::FORBIDDEN,
+        AccountNotice::PoorPassword(_) | AccountNotice::NotAlike => StatusCode::UNPROCESSABLE_ENTITY,
+        AccountNotice::Stale => StatusCode::CONFLICT,
+        AccountNotice::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
+        AccountNotice::Busy => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

@@ -4,6 +4,7 @@
 //! table in [`routes`]. What is wrong is answered by [`error`] and nowhere else.
 
 pub mod a2a;
+pub mod admin;
 pub mod budget;
 pub mod connection;
 pub mod consent;

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 
 use super::budget::{self, Budget};
 use super::site::{self, Site};
-use super::{a2a, consent, documents, error, health, oauth, request, shared_app, static_files};
+use super::{a2a, admin, consent, documents, error, health, oauth, request, shared_app, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
@@ -82,6 +82,15 @@ fn administrators() -> Vec<Row> {
         Row::at("/healthz", Budget::Unlimited).get(health::healthz),
         Row::at("/readyz", Budget::Unlimited).get(health::readyz),
         Row::at("/metrics", Budget::Unlimited).get(health::metrics),
+        Row::at("/static/{file:.*}", Budget::Unlimited).get(static_file),
+        Row::at("/", Budget::Unlimited).get(admin::home),
+        Row::at("/log-in", Budget::Unlimited).get(admin::show_log_in).post(admin::log_in),
+        Row::at("/log-in/code", Budget::Unlimited).get(admin::show_second_factor).post(admin::second_factor),
+        Row::at("/log-out", Budget::Unlimited).post(admin::log_out),
+        Row::at("/account", Budget::Unlimited).get(admin::show_account),
+        Row::at("/account/password", Budget::Unlimited).post(admin::change_password),
+        Row::at("/account/second-factor", Budget::Unlimited).post(admin::enable_second_factor),
+        Row::at("/account/second-factor/off", Budget::Unlimited).post(admin::disable_second_factor),
     ]
 }
 

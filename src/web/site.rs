@@ -158,7 +158,13 @@ impl Hosts {
             scheme: url.map(Url::scheme).unwrap_or_default().to_owned(),
             host: url.and_then(Url::host_str).unwrap_or_default().to_owned(),
             port: url.and_then(Url::port_or_known_default),
-            admin: config.admin_hosts.iter().filter_map(|host| Authority::parse(host)).collect(),
+            admin: config
+                .admin_hosts
+                .iter()
+                .map(String::as_str)
+                .chain(admin_host(config))
+                .filter_map(Authority::parse)
+                .collect(),
         }
     }
 
@@ -219,6 +225,23 @@ impl Hosts {
         }
         let hint = "This host is not served here. Use a loopback name, or name it in admin_hosts.";
         Err(Misaddressed::UnknownHost(hint.to_owned()))
+    }
+}
+
+/// The host and port of `admin_url`.
+fn admin_host(config: &Config) -> Option<&str> {
+    config.admin_url.as_deref()?.split_once("://").map(|(_, host)| host)
+}
+
+/// The origin of the pages that the administrators' listener serves in this request: `admin_url`; where that is not set or a
+/// loopback name, the host that the request names, which was admitted.
+pub fn admin_origin(req: &HttpRequest) -> Option<String> {
+    let config = &app(req).config;
+    let scheme = if config.is_admin_https() { "https" } else { "http" };
+    let is_elsewhere = |host: &&str| !Authority::parse(host).is_some_and(|host| host.is_loopback());
+    match admin_host(config).filter(is_elsewhere) {
+        Some(_) => config.admin_url.clone(),
+        None => authority(req.headers(), req.uri()).map(|host| host.origin(scheme)),
     }
 }
 
@@ -309,6 +332,10 @@ mod tests {
         }
     }
 
+    fn hosts_of_url(admin_url: &str) -> Hosts {
+        hosts("https://provider.example.com", &format!("admin_url = \"{admin_url}\""))
+    }
+
     #[test]
     fn administrators_come_by_loopback_or_a_named_host() {
         let hosts =
@@ -316,6 +343,9 @@ mod tests {
         let admits = |host: &str| hosts.is_administrators(&Authority::parse(host).unwrap());
         assert!(admits("localhost:8081") && admits("127.0.0.1:1") && admits("[::1]:8081"));
         assert!(admits("ops.internal") && admits("OPS.internal:9000") && admits("console.internal:8443"));
+        let with_url = hosts_of_url("https://admin.example:8443");
+        let admits_with_url = |host: &str| with_url.is_administrators(&Authority::parse(host).unwrap());
+        assert!(admits_with_url("admin.example:8443") && !admits_with_url("admin.example:9"));
         assert!(!admits("console.internal") && !admits("provider.example.com") && !admits("evil.example"));
     }
 

@@ -1,5 +1,6 @@
 //! The command line, run as a process: what it prints where, with which exit code, and what it leaves behind.
 
+mod admin;
 mod administration;
 
 use std::fs;

@@ -2,14 +2,21 @@
 //!
 //! Each flow takes [`By`], who asks, and judges it itself: no surface can forget to.
 
+pub mod account;
+pub mod administrators;
+pub mod api_keys;
 pub mod apply;
 pub mod brands;
 pub mod check;
 pub mod grants;
 pub mod keys;
+pub mod log_in;
+pub mod log_out;
 pub mod overview;
+mod passwords;
 pub mod personal_agents;
 pub mod receipts;
+pub mod session;
 pub mod shown;
 
 use serde_json::Value;

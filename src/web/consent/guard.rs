@@ -3,9 +3,9 @@
 use actix_web::HttpRequest;
 use actix_web::http::header;
 
-/// Whether a decision came from a page of this origin. A header that is not sent says nothing against it; the page's
-/// `session` is what proves it.
-pub(super) fn is_from_own_page(req: &HttpRequest, own_origin: &str) -> bool {
+/// Whether a form came from a page of this origin. A header that is not sent says nothing against it; what the page put
+/// into the form is what proves it.
+pub(in crate::web) fn is_from_own_page(req: &HttpRequest, own_origin: &str) -> bool {
     let mut sites = req.headers().get_all("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
     let site = sites.next();
     let mut origins = req.headers().get_all(header::ORIGIN).map(|value| value.to_str().unwrap_or_default());

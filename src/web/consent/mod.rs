@@ -1,7 +1,7 @@
 //! The pages of the consent URL (PACT §5.3): the Brand's login comes back, the User decides.
 
 mod decision;
-mod guard;
+pub(super) mod guard;
 mod open;
 mod render;
 

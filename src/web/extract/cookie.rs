@@ -1,4 +1,4 @@
-//! The cookie of a browser's session at one Brand (RFC 6265).
+//! The cookies of browsers (RFC 6265): of a User's session at one Brand, and of an administrator's.
 //!
 //! A cookie that comes twice counts as absent: another host of the same site may have set one of the two.
 
@@ -24,6 +24,42 @@ pub fn session_cookie(brand: &BrandId, session: &str, https: bool) -> Cookie<'st
         .secure(https)
         .max_age(Duration::try_from(SESSION_LIFE).unwrap_or(Duration::ZERO))
         .finish()
+}
+
+/// A cookie on the administrators' listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AdminCookie {
+    /// The session, or the first half of a log-in.
+    Session,
+    /// The log-in page that this browser was shown.
+    LogInPage,
+    /// That somebody has logged in with this browser.
+    Known,
+}
+
+impl AdminCookie {
+    /// Its name; browsers let a `__Host-` cookie be set only over HTTPS and by that very host.
+    pub const fn name(self, https: bool) -> &'static str {
+        match (self, https) {
+            (Self::Session, true) => "__Host-assent-admin",
+            (Self::Session, false) => "assent-admin",
+            (Self::LogInPage, true) => "__Host-assent-admin-log-in",
+            (Self::LogInPage, false) => "assent-admin-log-in",
+            (Self::Known, true) => "__Host-assent-admin-known",
+            (Self::Known, false) => "assent-admin-known",
+        }
+    }
+
+    /// The cookie with this `value`, which browsers keep for `life`; without one, until they are closed. No page of
+    /// another site makes them send it.
+    pub fn with(self, value: &str, life: Option<std::time::Duration>, https: bool) -> Cookie<'static> {
+        let cookie = Cookie::build(self.name(https), value.to_owned());
+        let cookie = cookie.http_only(true).same_site(SameSite::Strict).path("/").secure(https);
+        match life {
+            Some(life) => cookie.max_age(Duration::try_from(life).unwrap_or(Duration::ZERO)).finish(),
+            None => cookie.finish(),
+        }
+    }
 }
 
 /// The value of the cookie called `name`, when it is there exactly once.
@@ -59,6 +95,19 @@ mod tests {
         assert_eq!(
             session_cookie(&brand(), "s", false).to_string(),
             "assent-01M3R53Q5SZQ6FQSMSDBSSREAA=s; HttpOnly; SameSite=Lax; Path=/; Max-Age=900"
+        );
+    }
+
+    #[test]
+    fn an_administrators_cookie_is_sent_by_pages_of_this_host_alone() {
+        let life = Some(std::time::Duration::from_secs(8 * 3600));
+        assert_eq!(
+            AdminCookie::Session.with("s", life, true).to_string(),
+            "__Host-assent-admin=s; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=28800"
+        );
+        assert_eq!(
+            AdminCookie::LogInPage.with("s", None, false).to_string(),
+            "assent-admin-log-in=s; HttpOnly; SameSite=Strict; Path=/"
         );
     }
 

@@ -4,6 +4,7 @@
 //! rules nor sentences. Every page renders from samples in each of its states, which is what the screenshots and the
 //! accessibility tests walk.
 
+pub mod admin;
 mod closing;
 mod code;
 mod consent;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use super::admin::{AccountPage, LogInPage, SecondFactorPage, TroublePage};
 use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, Page};
 use crate::web::static_files;
 
@@ -22,6 +23,10 @@ pub fn samples() -> Vec<Sample> {
         written("code", CodePage::states()),
         written("closing", ClosingPage::states()),
         written("error", ErrorPage::states()),
+        written("admin-log_in", LogInPage::states()),
+        written("admin-second_factor", SecondFactorPage::states()),
+        written("admin-account", AccountPage::states()),
+        written("admin-trouble", TroublePage::states()),
     ]
     .concat()
 }
@@ -63,15 +68,17 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/web/pages");
         let names: Vec<String> = samples().into_iter().map(|sample| sample.name).collect();
         let mut pages = 0;
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if std::fs::read_to_string(&path).unwrap().contains("#[template(path") && !path.ends_with("samples.rs") {
-                let page = path.file_stem().unwrap().to_str().unwrap().to_owned();
-                assert!(names.iter().any(|name| name.starts_with(&format!("{page}-"))), "{page}");
-                pages += 1;
+        for (folder, prefix) in [(folder.clone(), ""), (folder.join("admin"), "admin-")] {
+            let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            for path in files.filter(|path| path.is_file() && !path.ends_with("samples.rs")) {
+                if std::fs::read_to_string(&path).unwrap().contains("#[template(path") {
+                    let page = format!("{prefix}{}-", path.file_stem().unwrap().to_str().unwrap());
+                    assert!(names.iter().any(|name| name.starts_with(&page)), "{page}");
+                    pages += 1;
+                }
             }
         }
-        assert_eq!(pages, 4);
+        assert_eq!(pages, 8);
     }
 
     #[test]
@@ -136,8 +143,9 @@ mod tests {
     #[test]
     fn no_template_holds_a_sentence() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
+        // Those of the console, in a folder of their own, are in English alone.
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        for path in files.filter(|path| path.is_file()) {
             let template = std::fs::read_to_string(&path).unwrap();
             let mut words = String::new();
             let mut depth = 0_usize;

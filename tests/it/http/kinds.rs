@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
+use assent::domain::administrator::Access;
 use assent::outbound::Method;
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -33,7 +34,7 @@ listed! {
     /// What proves or stands for something.
     Kind {
         PaJwt, Assertion, GrantsAssertion, DelegationToken, ForwardedToken, Receipt, TurnToken, RefreshToken, DeviceCode,
-        UserCode, PageSession, BrowserSession,
+        UserCode, PageSession, BrowserSession, AdministratorSession, ApiKey,
     }
 }
 
@@ -42,7 +43,7 @@ listed! {
     /// for tokens, and a revocation comes last.
     Slot {
         Authorization, DelegationHeader, AssertionField, AssertedUserCode, UserCodeInQuery, Cookie, SessionField,
-        DeviceCodeField, RefreshTokenField, RevokedToken,
+        DeviceCodeField, RefreshTokenField, AdministratorCookie, RevokedToken,
     }
 }
 
@@ -57,6 +58,7 @@ impl Slot {
             Self::AssertedUserCode | Self::UserCodeInQuery => &[Kind::UserCode],
             Self::Cookie => &[Kind::BrowserSession],
             Self::SessionField => &[Kind::PageSession],
+            Self::AdministratorCookie => &[Kind::AdministratorSession],
             Self::DeviceCodeField => &[Kind::DeviceCode],
             Self::RefreshTokenField => &[Kind::RefreshToken],
             Self::RevokedToken => &[Kind::RefreshToken, Kind::DelegationToken, Kind::ForwardedToken],
@@ -70,7 +72,7 @@ impl Slot {
             Self::RevokedToken => Some("revocation_endpoint"),
             Self::Authorization | Self::DelegationHeader => None,
             Self::AssertionField | Self::AssertedUserCode | Self::UserCodeInQuery => None,
-            Self::Cookie | Self::SessionField => None,
+            Self::Cookie | Self::SessionField | Self::AdministratorCookie => None,
         }
     }
 }
@@ -85,6 +87,8 @@ struct Stage {
     codes: Codes,
     assertion: String,
     page: Page,
+    administrator: String,
+    api_key: String,
 }
 
 impl Stage {
@@ -104,7 +108,10 @@ impl Stage {
         let codes = world.codes(AIRLINE, "user-1", "orders:read").await;
         let page = world.sign_in(AIRLINE, "jane", &codes.user_code).await;
         let assertion = world.assertion(AIRLINE, "jane", &codes.user_code, json!({}));
-        Self { world, tokens, receipt, turn_token, forwarded, codes, assertion, page }
+        world.administrator("anna", Access::EVERYTHING).await;
+        let administrator = world.logged_in("anna").await.cookie("assent-admin").unwrap();
+        let api_key = world.api_key(Access::EVERYTHING).await;
+        Self { world, tokens, receipt, turn_token, forwarded, codes, assertion, page, administrator, api_key }
     }
 
     fn genuine(&self, kind: Kind) -> String {
@@ -124,6 +131,8 @@ impl Stage {
             Kind::UserCode => self.codes.user_code.clone(),
             Kind::PageSession => self.page.session.clone(),
             Kind::BrowserSession => self.page.cookie.as_ref().unwrap().split_once('=').unwrap().1.to_owned(),
+            Kind::AdministratorSession => self.administrator.clone(),
+            Kind::ApiKey => self.api_key.clone(),
         }
     }
 
@@ -148,6 +157,9 @@ impl Stage {
             Slot::SessionField => world.decide(AIRLINE, value, "allow", &["orders:read"]).await,
             Slot::DeviceCodeField => world.poll(AIRLINE, "user-1", value).await,
             Slot::RefreshTokenField => world.refresh(AIRLINE, "user-1", value).await,
+            Slot::AdministratorCookie => {
+                world.ask_admin(Method::GET, "/account").cookie(&format!("assent-admin={value}")).send().await
+            }
             Slot::RevokedToken => world.oauth(AIRLINE, "/revoke", "user-1", &[("token", value)]).await,
         }
     }
@@ -171,6 +183,9 @@ fn assert_refused(slot: Slot, kind: Kind, answer: &Answer) {
         Slot::DeviceCodeField | Slot::RefreshTokenField => {
             assert_eq!(answer.status(), 400, "{what}");
             assert_eq!(answer.oauth_error(), "invalid_grant", "{what}");
+        }
+        Slot::AdministratorCookie => {
+            assert_eq!((answer.status(), answer.header("location")), (303, Some("/log-in?next=%2Faccount")), "{what}");
         }
         // RFC 7009 §2.2: nobody is told.
         Slot::RevokedToken => assert_eq!((answer.status(), answer.text().as_str()), (200, ""), "{what}"),
@@ -202,7 +217,7 @@ on_both_databases! {
     async fn every_kind_belongs_somewhere_or_is_for_others_to_verify(db: Database) {
         let owned: Vec<Kind> = Slot::ALL.iter().flat_map(|slot| slot.own().iter().copied()).collect();
         let others: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| !owned.contains(kind)).collect();
-        assert_eq!(others, [Kind::GrantsAssertion, Kind::Receipt, Kind::TurnToken]);
+        assert_eq!(others, [Kind::GrantsAssertion, Kind::Receipt, Kind::TurnToken, Kind::ApiKey]);
         // No two genuine ones are the same text.
         let stage = Stage::set(World::start(&db).await).await;
         let all: HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();

@@ -3,12 +3,16 @@
 //! Beside this, every refusal that any test gets is searched for what its own request carried
 //! (`tests/it/support/carried.rs`).
 
+use assent::domain::administrator::Access;
+use assent::domain::audit::RequestId;
 use assent::domain::brand::SigningAlg;
+use assent::flow::admin::session::authenticate_api_key;
 use assent::outbound::Method;
 use serde_json::{Value, json};
 
 use crate::support::backend::Script;
 use crate::support::client::{Answer, Ask};
+use crate::support::console;
 use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, DEVICE_CODE_GRANT, Page, Tokens, code_in, message};
 use crate::support::log::Listener;
@@ -311,6 +315,55 @@ on_both_databases! {
             secrets.assert_refused(&id, 500, &answer);
             answer.assert_a2a_error("INTERNAL");
         }
+        world.stop().await;
+        secrets.assert_not_logged(&log);
+    }
+
+    // case 83: administrators
+    async fn no_password_session_or_key_of_an_administrator_is_logged_or_told(db: Database) {
+        let log = Listener::start();
+        let db = db.hasty(PASSWORD);
+        let (world, mut secrets) = world(&db).await;
+        world.administrator("anna", Access::EVERYTHING).await;
+        let wrong = "canary-of-a-wrong-password";
+        let new = "canary-of-a-new-password";
+        for secret in [console::PASSWORD, wrong, new] {
+            secrets.add("password", secret);
+        }
+        let key = world.api_key(Access::EVERYTHING).await;
+        secrets.add("API key", &key);
+        let anna = world.logged_in("anna").await;
+        for cookie in ["assent-admin", "assent-admin-known", "assent-admin-log-in"] {
+            secrets.add(cookie, anna.cookie(cookie).unwrap());
+        }
+        let html = anna.get("/account").await.text();
+        // What is offered stands on this page and nowhere else.
+        let uri = html.split_once("secret=").unwrap().1.split_once('&').unwrap().0;
+        secrets.add("second factor", uri);
+        let change = async |present, new| {
+            let form = [("password", present), ("new_password", new), ("repeated_password", new)];
+            anna.submit("/account", "/account/password", &form).await
+        };
+        assert_eq!(change(console::PASSWORD, new).await.status(), 200);
+        let mut refused = vec![("a wrong present password", 403, change(wrong, new).await)];
+        let stranger = world.browser();
+        refused.push(("a wrong password", 403, stranger.log_in("anna", wrong).await));
+        refused.push(("a password as a name", 403, stranger.log_in(new, new).await));
+        for _ in 0..4 {
+            stranger.log_in("anna", wrong).await;
+        }
+        refused.push(("too many wrong passwords", 429, stranger.log_in("anna", new).await));
+        let forged = anna.ask(Method::POST, "/log-out").header("origin", "https://evil.example");
+        refused.push(("another site", 403, forged.form(&[("form_token", "x")]).send().await));
+        for (what, status, answer) in &refused {
+            secrets.assert_refused(what, *status, answer);
+        }
+        let request = RequestId("request".to_owned());
+        assert!(authenticate_api_key(&world.app, &key, &request).await.unwrap().is_some());
+        assert!(authenticate_api_key(&world.app, wrong, &request).await.unwrap().is_none());
+        db.take_away(&world.app.store).await;
+        secrets.assert_refused("no database", 503, &stranger.log_in("bert", wrong).await);
+        assert!(authenticate_api_key(&world.app, &key, &request).await.is_err());
         world.stop().await;
         secrets.assert_not_logged(&log);
     }

@@ -1,6 +1,7 @@
 //! The Provider over HTTP, from the outside, on both databases.
 
 mod administration;
+mod administrators;
 mod applying;
 mod assertion;
 mod clock_set_back;

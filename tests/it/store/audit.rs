@@ -120,6 +120,15 @@ on_both_databases! {
             Action::KeyAdvanced,
             Action::KeyRetired,
             Action::KeyCompromised,
+            Action::AdministratorCreated,
+            Action::AdministratorChanged,
+            Action::AdministratorRemoved,
+            Action::PasswordChanged,
+            Action::SecondFactorChanged,
+            Action::LoggedIn,
+            Action::LoggedOut,
+            Action::ApiKeyCreated,
+            Action::ApiKeyRevoked,
         ];
         for actor in actors {
             db.record(&Entry { actor, ..entry(Action::SignedIn) }).await.unwrap();

@@ -1,5 +1,6 @@
 //! Every function of the store, on SQLite and on PostgreSQL.
 
+mod administrator;
 mod audit;
 mod consent;
 mod conversation;

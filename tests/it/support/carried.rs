@@ -10,7 +10,8 @@ use url::form_urlencoded;
 use super::log;
 
 /// Form fields whose values prove something.
-const FIELDS: [&str; 5] = ["assertion", "session", "device_code", "refresh_token", "token"];
+const FIELDS: [&str; 8] =
+    ["assertion", "session", "device_code", "refresh_token", "token", "password", "new_password", "repeated_password"];
 
 /// Whatever is shorter is a test's nonsense, which may well be part of an honest sentence: device codes, sessions and tokens
 /// are all longer.

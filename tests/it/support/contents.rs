@@ -5,7 +5,7 @@ use sqlx::{Column as _, Connection as _, Executor as _, PgConnection, Row as _, 
 use super::database::{Database, Kind};
 
 /// All tables of the schema.
-const TABLES: [&str; 17] = [
+const TABLES: [&str; 21] = [
     "SELECT * FROM directory_revision",
     "SELECT * FROM brand",
     "SELECT * FROM personal_agent",
@@ -23,6 +23,10 @@ const TABLES: [&str; 17] = [
     "SELECT * FROM receipt",
     "SELECT * FROM audit",
     "SELECT * FROM audit_head",
+    "SELECT * FROM administrator",
+    "SELECT * FROM administrator_session",
+    "SELECT * FROM api_key",
+    "SELECT * FROM api_idempotency",
 ];
 
 /// One row as `column=value` words.

@@ -5,6 +5,7 @@ pub(crate) mod backend;
 pub(crate) mod build;
 mod carried;
 pub(crate) mod client;
+pub(crate) mod console;
 pub(crate) mod contents;
 pub(crate) mod database;
 pub(crate) mod faults;

@@ -8,6 +8,7 @@ use assent::app::App;
 use assent::clock::{Clock, Timestamp};
 use assent::config::{Config, OutboundConfig};
 use assent::crypto::pa_jwt;
+use assent::crypto::password::{Cost, Passwords};
 use assent::crypto::signer::{GeneratedKey, Signer, generate_key};
 use assent::directory::HostedBrand;
 use assent::domain::administrator::Access;
@@ -41,6 +42,9 @@ pub(crate) const AIRLINE_HOST: &str = "auth.airline.example";
 pub(crate) const PLAIN: &str = "01M3R53Q5SZQ6FQSMSDBSSREAC";
 /// Like the shop, but consent is skipped where a grant covers the request, and RS256 signs.
 pub(crate) const CLUB: &str = "01M3R53Q5SZQ6FQSMSDBSSREAD";
+
+/// What a password costs in the tests.
+pub(crate) const CHEAP: Cost = Cost { memory_kib: 64, passes: 1 };
 
 /// One who signs.
 pub(crate) struct Party {
@@ -100,6 +104,7 @@ pub(crate) struct World {
     pub(crate) backend: Backend,
     http: Outbound,
     public: SocketAddr,
+    admin: SocketAddr,
     running: Option<Running>,
 }
 
@@ -130,8 +135,8 @@ impl World {
         let other_keys = KeyServer::start(other_pa.jwks()).await;
         let backend = Backend::start().await;
         let file = Self::apply_file(&pa_keys, &other_keys, &backend, &brand_login);
-        let (public, running) = (running.public, Some(running));
-        let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, public, running };
+        let (public, admin, running) = (running.public, running.admin, Some(running));
+        let world = Self { app, clock, pa, other_pa, brand_login, pa_keys, backend, http, public, admin, running };
         world.apply(&file).await;
         world
     }
@@ -145,7 +150,7 @@ impl World {
     pub(crate) async fn another_node_as(&self, db: &Database, setup: &Setup) -> Self {
         let (app, http, running) = node(db, &self.clock, setup).await;
         let view = self.through(running.public);
-        Self { app, http, running: Some(running), ..view }
+        Self { app, http, admin: running.admin, running: Some(running), ..view }
     }
 
     /// The same parties, who ask the node at this address.
@@ -160,6 +165,7 @@ impl World {
             backend: self.backend.clone(),
             http: self.http.clone(),
             public,
+            admin: self.admin,
             running: None,
         }
     }
@@ -204,6 +210,15 @@ impl World {
 
     pub(crate) fn ask(&self, method: Method, host: &str, path: &str) -> Ask {
         Ask::new(&self.http, self.public, method, host, path)
+    }
+
+    /// A request to the administrators' listener, by its own address.
+    pub(crate) fn ask_admin(&self, method: Method, path: &str) -> Ask {
+        Ask::new(&self.http, self.admin, method, &self.admin.to_string(), path)
+    }
+
+    pub(crate) const fn admin(&self) -> SocketAddr {
+        self.admin
     }
 
     pub(crate) const fn public(&self) -> SocketAddr {
@@ -281,7 +296,9 @@ async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outboun
     let asking = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
     let http = Outbound::new(&asking, Arc::new(SystemResolver)).unwrap();
     let (clock, resolver) = (clock.clone(), Arc::clone(&setup.resolver));
-    let app = App::open_with_resolver(config, clock, Entropy::operating_system(), resolver).await.unwrap();
+    let mut app = App::open_with_resolver(config, clock, Entropy::operating_system(), resolver).await.unwrap();
+    // Hundreds of log-ins at the cost of production would take minutes.
+    app.passwords = Passwords::at(CHEAP);
     let app = Arc::new(app);
     let running = server::start(Arc::clone(&app)).await.unwrap();
     (app, http, running)

@@ -1,0 +1,109 @@
+//! The console on the administrators' listener: pages for people, who come with a session.
+//!
+//! A page is asked for by [`viewer`](super::extract::session::viewer), a form by
+//! [`submitted`](super::extract::csrf::submitted): there is no other way to an administrator.
+
+mod account;
+mod log_in;
+
+use std::time::Duration;
+
+use actix_web::cookie::Cookie;
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::extract::session::{Viewer, viewer};
+pub use super::pages::admin::Trouble;
+use super::pages::admin::{Frame, Section, TroublePage};
+use super::{error, html};
+use crate::flow::Fault;
+
+pub use account::{change_password, disable_second_factor, enable_second_factor, show_account};
+pub use log_in::{log_in, log_out, second_factor, show_log_in, show_second_factor};
+
+/// The first page.
+pub async fn home(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    match viewer(&req).await {
+        Ok(_) => see_other("/account"),
+        Err(response) => response,
+    }
+}
+
+/// What stands around a page that `viewer` looks at.
+fn frame(viewer: &Viewer, section: Section) -> Frame {
+    Frame::new(viewer.caller().name.as_str(), &viewer.caller().by.access, viewer.form_token(), section)
+}
+
+/// The page that says what went wrong, to whoever looks.
+pub fn trouble(viewer: Option<&Viewer>, trouble: Trouble) -> HttpResponse {
+    let frame = viewer.map(|viewer| frame(viewer, Section::Account));
+    html::respond(error::console_status(trouble), &TroublePage { frame, trouble })
+}
+
+/// The same with how long to wait.
+pub fn trouble_for_now(viewer: Option<&Viewer>, kind: Trouble, wait: Duration) -> HttpResponse {
+    error::with_retry_after(trouble(viewer, kind), wait)
+}
+
+/// Something that nobody asked for went wrong.
+pub fn fault(viewer: Option<&Viewer>, fault: &Fault) -> HttpResponse {
+    error::log_fault(fault);
+    if fault.is_passing() {
+        return trouble_for_now(viewer, Trouble::Busy, Duration::from_secs(1));
+    }
+    trouble(viewer, Trouble::Internal)
+}
+
+/// To the log-in, which comes back to what was asked for.
+pub fn to_log_in(req: &HttpRequest) -> HttpResponse {
+    let asked = req.uri().path_and_query().map_or("/", |asked| asked.as_str());
+    let next: String = url::form_urlencoded::byte_serialize(asked.as_bytes()).collect();
+    if asked == "/" { see_other("/log-in") } else { see_other(&format!("/log-in?next={next}")) }
+}
+
+/// A place of this listener, to which a log-in may lead; none for an address elsewhere.
+fn local(next: &str) -> Option<&str> {
+    let is_path = next.starts_with('/') && !next.starts_with("//");
+    (is_path && next.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')).then_some(next)
+}
+
+/// 303: the browser goes on with a GET (RFC 9110 §15.4.4).
+fn see_other(address: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((header::LOCATION, address))
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header((header::REFERRER_POLICY, "same-origin"))
+        .finish()
+}
+
+fn with_cookie(mut response: HttpResponse, cookie: &Cookie<'_>) -> HttpResponse {
+    if let Err(error) = response.add_cookie(cookie) {
+        tracing::error!(%error, "a cookie could not be set");
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_in_leads_nowhere_else() {
+        for fine in ["/", "/grants?state=live&user=a%2Fb", "/log-in", "/a//b"] {
+            assert_eq!(local(fine), Some(fine));
+        }
+        for wrong in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "grants",
+            "/a b",
+            "/a\r\nx",
+            "/ä",
+            "/\t/x",
+        ] {
+            assert_eq!(local(wrong), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Forms of the console, taken only from a page of its own: the browser names this origin where it names one, and the form
+//! carries what only a page of the same session can.
+//!
+//! [`Submitted`] is made here alone, so a handler that has the administrator of a form has one that was checked.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+
+use super::cookie::{self, AdminCookie};
+use super::session::{Viewer, viewer_of};
+use super::strict_form::{Form, FormProblem, read_form};
+use crate::crypto::codes;
+use crate::web::admin::{self, Trouble};
+use crate::web::consent::guard::is_from_own_page;
+use crate::web::site::admin_origin;
+use crate::web::{app, error};
+
+/// The hidden field of every form.
+pub const FIELD: &str = "form_token";
+
+/// A form that an administrator sent from a page of their session.
+#[derive(Debug)]
+pub struct Submitted {
+    viewer: Viewer,
+    form: Form,
+}
+
+impl Submitted {
+    /// Who sent it.
+    pub const fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+
+    /// What it holds.
+    pub const fn form(&self) -> &Form {
+        &self.form
+    }
+}
+
+/// Takes a form of an administrator; only the parameters in `repeatable` may come more than once.
+///
+/// # Errors
+/// 403 when it is not from a page of theirs, or they are logged in no longer; 400 when it cannot be read.
+pub async fn submitted(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+) -> Result<Submitted, HttpResponse> {
+    let form = own_form(req, payload, repeatable).await?;
+    let Some(viewer) = viewer_of(req).await? else {
+        return Err(admin::trouble(None, Trouble::SessionEnded));
+    };
+    if !carries(req, &form, AdminCookie::Session) {
+        return Err(admin::trouble(None, Trouble::FormNotTaken));
+    }
+    Ok(Submitted { viewer, form })
+}
+
+/// Takes a form of somebody who is not logged in yet, from a page that this browser was given with `cookie`.
+///
+/// # Errors
+/// As [`submitted`].
+pub async fn submitted_by_stranger(
+    req: &HttpRequest,
+    payload: web::Payload,
+    cookie: AdminCookie,
+) -> Result<Form, HttpResponse> {
+    let form = own_form(req, payload, &[]).await?;
+    if carries(req, &form, cookie) { Ok(form) } else { Err(admin::trouble(None, Trouble::FormNotTaken)) }
+}
+
+async fn own_form(req: &HttpRequest, payload: web::Payload, repeatable: &[&str]) -> Result<Form, HttpResponse> {
+    let is_own = admin_origin(req).is_some_and(|own| is_from_own_page(req, &own));
+    if !is_own {
+        return Err(admin::trouble(None, Trouble::FormNotTaken));
+    }
+    read_form(req, payload, repeatable, app(req).config.http.body_within()).await.map_err(|problem| match problem {
+        FormProblem::TooLarge => error::too_large(),
+        FormProblem::TooSlow => error::too_slow(),
+        // A page of another site can send text of any kind without being asked; a form of ours is never that.
+        FormProblem::ContentType | FormProblem::Encoded => admin::trouble(None, Trouble::FormNotTaken),
+        FormProblem::InQuery | FormProblem::Broken | FormProblem::Repeated(_) => admin::trouble(None, Trouble::BadForm),
+        FormProblem::Escape(_) | FormProblem::NotUtf8(_) | FormProblem::Nul(_) => {
+            admin::trouble(None, Trouble::BadForm)
+        }
+    })
+}
+
+fn carries(req: &HttpRequest, form: &Form, cookie: AdminCookie) -> bool {
+    let secret = cookie::read(req, cookie.name(app(req).config.is_admin_https()));
+    match (secret, form.one(FIELD)) {
+        (Some(secret), Some(given)) => codes::is_form_token(given, secret),
+        _ => false,
+    }
+}
