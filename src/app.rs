@@ -24,6 +24,8 @@ pub struct App {
     pub directory: Directory,
     /// The Brands' agents.
     pub agents: Agents,
+    /// The way out to everybody else.
+    pub outbound: Outbound,
     /// Bounds that are kept in memory.
     pub limits: Limits,
     /// What this node has counted.
@@ -123,10 +125,10 @@ impl App {
             turns_in_flight: config.limits.turns_in_flight,
             max_answer_bytes: config.outbound.agent_max_bytes,
         };
-        let agents = Agents::new(outbound, bounds);
+        let agents = Agents::new(outbound.clone(), bounds);
         let limits = Limits::new(&config.limits, &config.administrators, &clock);
         let metrics = Metrics::default();
         let passwords = Passwords::at(Cost::PRODUCTION);
-        Ok(Self { store, directory, agents, limits, metrics, passwords, clock, entropy, master, config })
+        Ok(Self { store, directory, agents, outbound, limits, metrics, passwords, clock, entropy, master, config })
     }
 }

@@ -4,6 +4,7 @@
 
 mod administrators;
 mod database;
+mod events;
 mod http;
 mod limits;
 mod open_registration;
@@ -22,6 +23,7 @@ use url::Url;
 use crate::secret::Secret;
 pub use administrators::AdministratorsConfig;
 pub use database::{DatabaseConfig, DatabaseUrl};
+pub use events::EventsConfig;
 pub use http::HttpConfig;
 pub use limits::LimitsConfig;
 pub use open_registration::OpenRegistrationConfig;
@@ -84,6 +86,9 @@ pub struct Config {
     /// How often and how much at once.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// How Brands are told of their grants.
+    #[serde(default)]
+    pub events: EventsConfig,
     /// How long a client may take.
     #[serde(default)]
     pub http: HttpConfig,
@@ -252,6 +257,7 @@ impl Config {
         within("shutdown_seconds", self.shutdown_seconds, 0..=3600_u64)?;
         self.outbound.check()?;
         self.limits.check()?;
+        self.events.check()?;
         self.http.check()?;
         self.administrators.check()?;
         self.database.check()?;

@@ -36,7 +36,7 @@ pub struct Running {
     pub admin: SocketAddr,
     handles: [ServerHandle; 2],
     tasks: [JoinHandle<io::Result<()>>; 2],
-    background: [JoinHandle<()>; 2],
+    background: [JoinHandle<()>; 3],
 }
 
 impl Running {
@@ -88,6 +88,7 @@ pub async fn start(app: Arc<App>) -> io::Result<Running> {
     let background = [
         tokio::spawn(background::follow_directory(Arc::clone(&app))),
         tokio::spawn(background::sweep(Arc::clone(&app))),
+        tokio::spawn(background::tell_brands(Arc::clone(&app))),
     ];
     tracing::info!(public = %public_address, admin = %admin_address, "listening");
     Ok(Running { public: public_address, admin: admin_address, handles, tasks, background })

@@ -20,6 +20,7 @@ mod migrate;
 mod pages;
 mod personal_agent;
 mod receipt;
+mod resource_server_key;
 mod serve;
 mod table;
 mod token;
@@ -76,6 +77,9 @@ enum Command {
     /// Make, list, change and remove administrators and API keys.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Make, list and revoke the keys with which Brands' own account APIs ask whether a token is good.
+    #[command(subcommand)]
+    ResourceServerKey(resource_server_key::Command),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -113,6 +117,7 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::Grant(command) => grant::run(&config, command, out),
         Command::Keys(command) => keys::run(&config, command, out),
         Command::Admin(command) => admin::run(&config, command, out),
+        Command::ResourceServerKey(command) => resource_server_key::run(&config, command, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),

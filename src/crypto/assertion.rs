@@ -11,6 +11,7 @@ use super::jwks::KeySet;
 use super::jws::{Refused, Unverified};
 use crate::clock::Timestamp;
 use crate::domain::assertion::Assertion;
+use crate::domain::consent::SignInRecord;
 use crate::domain::id::BrandUser;
 use crate::domain::user_code::UserCode;
 
@@ -45,6 +46,21 @@ pub struct GrantsSignIn {
     pub email: Option<String>,
     /// A language tag (BCP 47), for display only.
     pub locale: Option<String>,
+}
+
+impl From<&GrantsSignIn> for SignInRecord {
+    fn from(sign_in: &GrantsSignIn) -> Self {
+        Self {
+            iss: sign_in.issuer.clone(),
+            sub: sign_in.sub.as_str().to_owned(),
+            jti: sign_in.jti.clone(),
+            iat: sign_in.issued_at.seconds(),
+            exp: sign_in.expires_at.seconds(),
+            name: sign_in.name.clone(),
+            email: sign_in.email.clone(),
+            locale: sign_in.locale.clone(),
+        }
+    }
 }
 
 /// The sign-in for one user code that `token` proves at `now`.

@@ -33,6 +33,19 @@ pub fn refresh_token(entropy: &Entropy) -> Secret<String> {
     token("rt_", entropy)
 }
 
+/// How a resource-server key begins, so that one that leaks can be found by its looks.
+const RESOURCE_SERVER_KEY: &str = "assent_rsk_";
+
+/// A resource-server key: `assent_rsk_` and 32 random bytes in base64url.
+pub fn resource_server_key(entropy: &Entropy) -> Secret<String> {
+    token(RESOURCE_SERVER_KEY, entropy)
+}
+
+/// Whether `token` is meant as a resource-server key, good or not. No JWT begins like one.
+pub fn is_like_a_resource_server_key(token: &str) -> bool {
+    token.starts_with(RESOURCE_SERVER_KEY)
+}
+
 /// A session's cookie or form value: 32 random bytes in base64url.
 pub fn session_token(entropy: &Entropy) -> Secret<String> {
     token("", entropy)
@@ -107,6 +120,7 @@ mod tests {
             (refresh_token(&entropy), "rt_"),
             (session_token(&entropy), ""),
             (api_key(&entropy), "assent_key_"),
+            (resource_server_key(&entropy), "assent_rsk_"),
         ] {
             let random = token.expose().strip_prefix(prefix).unwrap();
             assert_eq!(BASE64_URL_SAFE_NO_PAD.decode(random).unwrap().len(), 32);

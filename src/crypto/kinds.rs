@@ -11,19 +11,23 @@ use super::jws::Refused;
 use super::ring::{self, KeyRing};
 use super::seal::MasterKey;
 use super::signer::{Signer, generate_key};
-use super::{assertion, delegation_token, pa_jwt, receipt, turn_token};
+use super::{assertion, codes, delegation_token, pa_jwt, receipt, security_event, turn_token};
 use crate::clock::Timestamp;
 use crate::domain::brand::SigningAlg;
+use crate::domain::event::{GrantEvent, Happened};
 use crate::domain::id::{BrandId, BrandUser, GrantId, Issuer, KeyId, TokenId};
 use crate::domain::scope::{ScopeId, ScopeSet};
 use crate::domain::signing_key::KeyState;
 use crate::entropy::Entropy;
 use crate::protocol::claims::{Action, DelegationClaims, ReceiptClaims};
+use crate::protocol::event::SecurityEventClaims;
+use crate::secret::Secret;
 
 pub(super) const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
 pub(super) const INTERFACE: &str = "https://provider.example.com/a2a/01M3R53Q5SZQ6FQSMSDBSSREAA";
 pub(super) const AUTH: &str = "https://provider.example.com/a2a/01M3R53Q5SZQ6FQSMSDBSSREAA/oauth";
 pub(super) const AGENT: &str = "https://agent.example/turn";
+pub(super) const EVENTS: &str = "https://brand.example/events";
 pub(super) const BODY: &[u8] = b"{}";
 const PA: &str = "https://pa.example.com";
 const LOGIN: &str = "https://brand.example";
@@ -87,6 +91,23 @@ impl Stage {
         }
     }
 
+    pub(super) fn event_claims(&self) -> SecurityEventClaims {
+        let grant = GrantId::parse("a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA").unwrap();
+        let event = GrantEvent {
+            id: format!("{grant}.1"),
+            brand: brand(),
+            grant,
+            happened: Happened::Created,
+            brand_user: BrandUser::parse("jane-4471").unwrap(),
+            personal_agent: Issuer::parse(PA).unwrap(),
+            scopes: ScopeSet::parse("orders:read").unwrap(),
+            expires_at: NOW,
+            at: NOW,
+            attempts: 1,
+        };
+        SecurityEventClaims::new(&event, AUTH, LOGIN, EVENTS)
+    }
+
     pub(super) fn turn_token(&self) -> String {
         turn_token::sign(&self.ring, SigningAlg::Es256, INTERFACE, AGENT, BODY, NOW, &self.entropy).unwrap()
     }
@@ -105,6 +126,9 @@ impl Stage {
         }
         if place == Kind::Receipt {
             claims = serde_json::to_value(self.receipt_claims()).unwrap();
+        }
+        if place == Kind::SecurityEvent {
+            claims = serde_json::to_value(self.event_claims()).unwrap();
         }
         match kind.typ() {
             "JWT" => self.outsider.sign_claims("JWT", &claims).unwrap(),
@@ -129,6 +153,9 @@ impl Stage {
             }
             Kind::Receipt => receipt::sign(&self.ring, SigningAlg::Es256, &self.receipt_claims(), NOW).unwrap().jws,
             Kind::TurnToken => self.turn_token(),
+            Kind::SecurityEvent => {
+                security_event::sign(&self.ring, SigningAlg::Es256, &self.event_claims(), NOW).unwrap()
+            }
         }
     }
 
@@ -143,6 +170,7 @@ impl Stage {
             Kind::DelegationToken => delegation_token::verify(token, &self.ring, iss, aud, NOW).map(drop),
             Kind::Receipt => receipt::verify(token, &keys, Some(iss)).map(drop),
             Kind::TurnToken => turn_token::verify(token, &keys, iss, aud, BODY, NOW).map(drop),
+            Kind::SecurityEvent => security_event::verify(token, &keys, iss, aud).map(drop),
         }
     }
 }
@@ -155,11 +183,19 @@ enum Kind {
     DelegationToken,
     Receipt,
     TurnToken,
+    SecurityEvent,
 }
 
 impl Kind {
-    const ALL: [Self; 6] =
-        [Self::PaJwt, Self::Assertion, Self::GrantsAssertion, Self::DelegationToken, Self::Receipt, Self::TurnToken];
+    const ALL: [Self; 7] = [
+        Self::PaJwt,
+        Self::Assertion,
+        Self::GrantsAssertion,
+        Self::DelegationToken,
+        Self::Receipt,
+        Self::TurnToken,
+        Self::SecurityEvent,
+    ];
 
     /// `iss` and `aud` at the place that accepts this kind.
     const fn parties(self) -> (&'static str, &'static str) {
@@ -170,6 +206,7 @@ impl Kind {
             Self::DelegationToken => (AUTH, INTERFACE),
             Self::Receipt => (INTERFACE, ""),
             Self::TurnToken => (INTERFACE, AGENT),
+            Self::SecurityEvent => (AUTH, EVENTS),
         }
     }
 
@@ -182,6 +219,7 @@ impl Kind {
             Self::DelegationToken => "delegation_token::verify",
             Self::Receipt => "receipt::verify",
             Self::TurnToken => "turn_token::verify",
+            Self::SecurityEvent => "security_event::verify",
         }
     }
 
@@ -191,6 +229,7 @@ impl Kind {
             Self::DelegationToken => delegation_token::TYP,
             Self::Receipt => receipt::TYP,
             Self::TurnToken => turn_token::TYP,
+            Self::SecurityEvent => security_event::TYP,
         }
     }
 }
@@ -258,6 +297,39 @@ fn every_type_and_every_verifier_of_the_sources_is_among_the_kinds() {
     let mut asked = Kind::ALL.map(Kind::verifier);
     asked.sort_unstable();
     assert_eq!(verifiers, asked);
+}
+
+type Draw = fn(&Entropy) -> Secret<String>;
+
+/// What is no signed token and stands in places where one could: by the function of `codes` that draws it.
+const OPAQUE: [(&str, Draw); 5] = [
+    ("device_code", codes::device_code),
+    ("refresh_token", codes::refresh_token),
+    ("session_token", codes::session_token),
+    ("api_key", codes::api_key),
+    ("resource_server_key", codes::resource_server_key),
+];
+
+// case 58
+#[test]
+fn no_code_passes_for_a_signed_token_nor_any_of_the_two_for_a_resource_server_key() {
+    let stage = Stage::new();
+    for (name, draw) in OPAQUE {
+        let code = draw(&stage.entropy);
+        for place in Kind::ALL {
+            assert!(stage.accepts(place, code.expose()).is_err(), "{name} at {place:?}");
+        }
+        assert_eq!(codes::is_like_a_resource_server_key(code.expose()), name == "resource_server_key", "{name}");
+    }
+    for kind in Kind::ALL {
+        assert!(!codes::is_like_a_resource_server_key(&stage.genuine(kind)), "{kind:?}");
+    }
+    // Each function that draws one is among them.
+    let source = include_str!("codes.rs");
+    let drawn = source.lines().filter_map(|line| line.strip_prefix("pub fn ")?.strip_suffix(" -> Secret<String> {"));
+    let drawn: Vec<&str> = drawn.map(|line| line.split('(').next().unwrap()).collect();
+    assert!(drawn.iter().all(|name| OPAQUE.iter().any(|(known, _)| known == name)), "{drawn:?}");
+    assert_eq!(drawn.len(), OPAQUE.len());
 }
 
 // cases 12, 32

@@ -17,6 +17,7 @@ pub mod password;
 pub mod receipt;
 pub mod ring;
 pub mod seal;
+pub mod security_event;
 pub mod signer;
 pub mod totp;
 pub mod turn_token;

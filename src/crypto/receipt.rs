@@ -57,6 +57,17 @@ pub fn verify(jws: &str, keys: &KeySet, brand: Option<&str>) -> Result<ReceiptCl
     Ok(claims)
 }
 
+/// The claims of a receipt from the Provider's own log, whoever signed it: the User is told what was done also when the
+/// key of that time was given up since.
+///
+/// # Errors
+/// [`Refused`] when it is not of the form of a receipt.
+pub fn read_logged(jws: &str) -> Result<ReceiptClaims, Refused> {
+    let token = Unverified::parse(jws)?;
+    token.ensure_own(TYP)?;
+    json::parse_as(token.payload()).map_err(|_| Refused::Payload)
+}
+
 #[cfg(test)]
 mod tests {
     use base64::Engine as _;

@@ -1,7 +1,7 @@
 //! A Brand's own login (PACT §5.3): it signs the User in, and sends the browser back with a signed assertion.
 //!
-//! Takes nothing but the `user_code` from `return_to`, and posts only to the addresses it was configured with: anybody
-//! can edit a link. Refuses a sign-in that another site's page submits. Where a real login asks for a password, this one
+//! Takes nothing but the `user_code` from `return_to`, or that it is the list of grants, and posts only to the addresses it
+//! was configured with: anybody can edit a link. Refuses a sign-in that another site's page submits. Where a real login asks for a password, this one
 //! has a button.
 
 use std::fmt::Write as _;
@@ -18,6 +18,9 @@ use crate::crypto::signer::Signer;
 use crate::domain::user_code::UserCode;
 use crate::entropy::Entropy;
 
+/// What a User sends who wants to see what they allowed, in place of a code.
+const FOR_GRANTS: &str = r#"<input type="hidden" name="grants" value="1">"#;
+
 /// How long the browser has to carry an assertion over.
 const LIFE: Duration = Duration::from_secs(120);
 
@@ -31,6 +34,8 @@ pub(super) struct BrandLogin {
     pub(super) origin: String,
     /// The Provider's consent page of this Brand, which is also the assertions' `aud`.
     pub(super) consent_url: String,
+    /// The Provider's list of this Brand's grants, which is also the `aud` of the assertions that open it.
+    pub(super) grants_url: String,
     /// The User who is at the browser.
     pub(super) user: LoginUser,
     /// Signs the assertions.
@@ -57,7 +62,8 @@ struct AssertionClaims<'a> {
     iss: &'a str,
     aud: &'a str,
     sub: &'a str,
-    user_code: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_code: Option<String>,
     jti: String,
     iat: i64,
     exp: i64,
@@ -77,6 +83,15 @@ impl BrandLogin {
             )
             .to_owned(),
         };
+        self.sign_in_page(&fields)
+    }
+
+    /// The same for a User who wants to see what they allowed.
+    fn login_page_for_grants(&self) -> String {
+        self.sign_in_page(FOR_GRANTS)
+    }
+
+    fn sign_in_page(&self, fields: &str) -> String {
         let (name, email) = (escaped(self.user.name), escaped(self.user.email));
         let body = format!(
             r#"<h1>Sign in to {brand}</h1><p>You sign in as <strong>{name}</strong> ({email}).</p>
@@ -88,16 +103,17 @@ impl BrandLogin {
         self.page("Sign in", &body)
     }
 
-    /// The assertion that the User of this browser signed in, for this code and the Provider only.
-    pub(super) fn assertion(&self, code: &UserCode) -> Result<String, CryptoFailure> {
+    /// The assertion that the User of this browser signed in, for the Provider only: for this code, or without one for the
+    /// list of grants.
+    pub(super) fn assertion(&self, code: Option<&UserCode>) -> Result<String, CryptoFailure> {
         let now = self.clock.now();
         self.signer.sign_claims(
             "JWT",
             &AssertionClaims {
                 iss: &self.origin,
-                aud: &self.consent_url,
+                aud: self.address(code),
                 sub: self.user.id,
-                user_code: code.to_string(),
+                user_code: code.map(ToString::to_string),
                 jti: self.entropy.uuid().to_string(),
                 iat: now.seconds(),
                 exp: now.plus(LIFE).seconds(),
@@ -108,14 +124,19 @@ impl BrandLogin {
         )
     }
 
+    /// Where an assertion goes.
+    fn address(&self, code: Option<&UserCode>) -> &str {
+        if code.is_some() { &self.consent_url } else { &self.grants_url }
+    }
+
     /// The page that carries the assertion to the Provider by POST: by itself with script, by its button without.
-    pub(super) fn handover_page(&self, code: &UserCode) -> Result<String, CryptoFailure> {
+    pub(super) fn handover_page(&self, code: Option<&UserCode>) -> Result<String, CryptoFailure> {
         let assertion = self.assertion(code)?;
         let body = format!(
             r#"<h1>You are signed in</h1>
 <form method="post" action="{}"><input type="hidden" name="assertion" value="{}"><p><button type="submit">Continue</button></p></form>
 <script>document.forms[0].submit()</script>"#,
-            escaped(&self.consent_url),
+            escaped(self.address(code)),
             escaped(&assertion),
         );
         Ok(self.page("Signed in", &body))
@@ -130,7 +151,11 @@ impl BrandLogin {
             _ => "Welcome back.".to_owned(),
         };
         let name = escaped(self.name);
-        let body = format!("<h1>{name}</h1><p>{outcome} You can go back to your agent.</p>");
+        let body = format!(
+            r#"<h1>{name}</h1><p>{outcome} You can go back to your agent.</p>
+<form method="post" action="{origin}/login">{FOR_GRANTS}<p><button type="submit">Your connected agents</button></p></form>"#,
+            origin = escaped(&self.origin),
+        );
         self.page("Connected", &body)
     }
 
@@ -193,6 +218,9 @@ fn html(page: String) -> HttpResponse {
 
 async fn ask(login: web::Data<BrandLogin>, request: HttpRequest) -> HttpResponse {
     let return_to = value(request.query_string(), "return_to");
+    if return_to.as_deref() == Some(login.grants_url.as_str()) {
+        return html(login.login_page_for_grants());
+    }
     html(login.login_page(return_to.as_deref().and_then(code_in).as_ref()))
 }
 
@@ -208,10 +236,11 @@ async fn sign_in(login: web::Data<BrandLogin>, request: HttpRequest, body: Strin
     if origin.is_some_and(|origin| origin != login.origin.as_bytes()) {
         return HttpResponse::Forbidden().body("This form was not sent from the login's own page.");
     }
-    let Some(code) = value(&body, "user_code").and_then(|code| UserCode::parse(&code)) else {
+    let code = value(&body, "user_code").and_then(|code| UserCode::parse(&code));
+    if code.is_none() && value(&body, "grants").is_none() {
         return HttpResponse::BadRequest().body("That is not a code: eight letters, as XXXX-XXXX.");
-    };
-    match login.handover_page(&code) {
+    }
+    match login.handover_page(code.as_ref()) {
         Ok(page) => html(page),
         Err(failure) => HttpResponse::InternalServerError().body(failure.to_string()),
     }
@@ -241,6 +270,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_seconds(1_767_225_600);
     const CONSENT: &str = "http://auth.shop.localhost:4000/consent";
+    const GRANTS: &str = "http://auth.shop.localhost:4000/grants";
     const CODE: &str = "WDJB-MJHT";
 
     fn login() -> BrandLogin {
@@ -249,6 +279,7 @@ mod tests {
             color: "#1f5f4a",
             origin: "http://shop.localhost:4001".to_owned(),
             consent_url: CONSENT.to_owned(),
+            grants_url: GRANTS.to_owned(),
             user: LoginUser { id: "jane-4471", name: "Jane \"J\" Doe", email: "jane@example.com" },
             signer: new_signer("shop-login-1").unwrap(),
             clock: Clock::manual(NOW),
@@ -271,7 +302,7 @@ mod tests {
         ] {
             let found = code_in(&return_to).unwrap();
             assert_eq!(found, code(), "{return_to}");
-            let page = login.handover_page(&found).unwrap();
+            let page = login.handover_page(Some(&found)).unwrap();
             assert_eq!(Form::first(&page).unwrap().action, CONSENT);
             assert!(!page.contains("attacker") && !login.login_page(Some(&found)).contains("attacker"));
         }
@@ -284,7 +315,7 @@ mod tests {
     fn the_assertion_is_one_that_the_provider_accepts() {
         let login = login();
         let keys = KeySet::parse(login.jwks().as_bytes()).unwrap();
-        let page = login.handover_page(&code()).unwrap();
+        let page = login.handover_page(Some(&code())).unwrap();
         let form = Form::first(&page).unwrap();
         assert_eq!(form.fields.iter().filter(|field| !field.name.is_empty()).count(), 1);
         let expected = Expected { issuer: "http://shop.localhost:4001", audience: CONSENT };
@@ -292,8 +323,23 @@ mod tests {
         assert_eq!((read.sub.as_str(), &read.user_code), ("jane-4471", &code()));
         assert_eq!(read.name.as_deref(), Some("Jane \"J\" Doe"));
         assert_eq!(read.expires_at, NOW.plus(LIFE));
-        let again = login.assertion(&code()).unwrap();
+        let again = login.assertion(Some(&code())).unwrap();
         assert_ne!(assertion::verify(&again, &keys, &expected, NOW).unwrap().jti, read.jti);
+    }
+
+    #[actix_web::test]
+    async fn a_user_who_wants_to_see_their_grants_is_carried_there_without_a_code() {
+        let (status, page) = post("grants=1", Some("http://shop.localhost:4001")).await;
+        let form = Form::first(&page).unwrap();
+        assert_eq!((status, form.action.as_str()), (StatusCode::OK, GRANTS));
+        assert!(login().return_page("approved", "").contains("Your connected agents"));
+        let expected = Expected { issuer: "http://shop.localhost:4001", audience: GRANTS };
+        let login = login();
+        let keys = KeySet::parse(login.jwks().as_bytes()).unwrap();
+        let assertion = login.assertion(None).unwrap();
+        assert_eq!(assertion::verify_for_grants(&assertion, &keys, &expected, NOW).unwrap().sub.as_str(), "jane-4471");
+        assert!(assertion::verify(&assertion, &keys, &expected, NOW).is_err());
+        assert!(login.login_page_for_grants().contains(FOR_GRANTS));
     }
 
     #[test]

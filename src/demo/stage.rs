@@ -183,6 +183,7 @@ fn login(
         color,
         origin: place.login_origin.clone(),
         consent_url: format!("{}/consent", place.issuer),
+        grants_url: format!("{}/grants", place.issuer),
         user: JANE,
         signer: new_signer(kid)?,
         clock: clock.clone(),

@@ -31,6 +31,11 @@ impl Addresses {
         self.under_issuer("consent")
     }
 
+    /// The User's own list of grants, which is also the `aud` of the assertion that opens it.
+    pub fn grants_url(&self) -> String {
+        self.under_issuer("grants")
+    }
+
     /// A path under the issuer.
     pub fn under_issuer(&self, path: &str) -> String {
         format!("{}/{path}", self.issuer)
@@ -48,10 +53,19 @@ impl Addresses {
             Some(code) => format!("{}?user_code={code}", self.consent_url()),
             None => self.consent_url(),
         };
-        let mut link = login_url.clone();
-        link.query_pairs_mut().append_pair("return_to", &return_to);
-        link.into()
+        returning(login_url, &return_to)
     }
+
+    /// The link to the Brand's login that comes back to the User's list of grants.
+    pub fn grants_login(&self, login_url: &Url) -> String {
+        returning(login_url, &self.grants_url())
+    }
+}
+
+fn returning(login_url: &Url, return_to: &str) -> String {
+    let mut link = login_url.clone();
+    link.query_pairs_mut().append_pair("return_to", return_to);
+    link.into()
 }
 
 #[cfg(test)]
@@ -75,6 +89,16 @@ mod tests {
         let addresses = Addresses::of("https://provider.example.com", &brand);
         assert_eq!(addresses.issuer, "https://auth.brand.example");
         assert_eq!(addresses.consent_url(), "https://auth.brand.example/consent");
+    }
+
+    #[test]
+    fn the_login_link_of_the_list_of_grants_comes_back_to_it() {
+        let addresses = Addresses::of("https://provider.example.com", &samples::brand());
+        let login = Url::parse("https://shop.example/login?lang=de").unwrap();
+        let link = Url::parse(&addresses.grants_login(&login)).unwrap();
+        let (name, return_to) = link.query_pairs().last().unwrap();
+        assert_eq!((name.as_ref(), return_to.as_ref()), ("return_to", addresses.grants_url().as_str()));
+        assert_eq!(addresses.grants_url(), format!("{}/grants", addresses.issuer));
     }
 
     #[test]

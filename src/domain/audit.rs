@@ -107,6 +107,12 @@ pub enum Action {
     ApiKeyCreated,
     /// An API key was revoked.
     ApiKeyRevoked,
+    /// A resource-server key was made.
+    ResourceServerKeyCreated,
+    /// A resource-server key was revoked.
+    ResourceServerKeyRevoked,
+    /// A Brand was not told of something in time, and will not be.
+    EventGivenUp,
 }
 
 impl Action {
@@ -142,6 +148,9 @@ impl Action {
             Self::LoggedOut => "logged_out",
             Self::ApiKeyCreated => "api_key_created",
             Self::ApiKeyRevoked => "api_key_revoked",
+            Self::ResourceServerKeyCreated => "resource_server_key_created",
+            Self::ResourceServerKeyRevoked => "resource_server_key_revoked",
+            Self::EventGivenUp => "event_given_up",
         }
     }
 }

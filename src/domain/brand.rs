@@ -121,6 +121,9 @@ pub struct Delegation {
     /// Whether a request that a live grant covers is approved by signing in.
     #[serde(default)]
     pub skip_consent: bool,
+    /// Where the Brand is told of its grants; absent for one that does not want to be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<EventReceiver>,
     /// The look of the Brand's pages.
     #[serde(default)]
     pub theme: Theme,
@@ -151,6 +154,14 @@ pub struct AssertionIssuer {
     /// The public keys themselves, a JWK set (RFC 7517 §5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jwks: Option<serde_json::Value>,
+}
+
+/// Where a Brand is told of its grants (RFC 8935).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventReceiver {
+    /// Each Security Event Token is POSTed here.
+    pub url: Url,
 }
 
 /// The signature algorithms of PACT §3.2 and §5.4.

@@ -145,6 +145,16 @@ text_id!(
 );
 
 text_id!(
+    /// A resource-server key's id, a ULID: it names the key and opens nothing.
+    ResourceServerKeyId,
+    "resource-server key id",
+    |kind, value| match Ulid::from_string(value) {
+        Ok(ulid) if ulid.to_string() == value => Ok(()),
+        _ => Err(InvalidId { kind, problem: "is not a ULID in upper case" }),
+    }
+);
+
+text_id!(
     /// The id of an API key, which is no secret: a ULID.
     ApiKeyId,
     "API key id",
@@ -182,6 +192,13 @@ impl GrantId {
     /// The grant id made of `ulid`.
     pub fn from_ulid(ulid: Ulid) -> Self {
         Self(format!("a2agrant_{ulid}"))
+    }
+}
+
+impl ResourceServerKeyId {
+    /// The key's id made of `ulid`.
+    pub fn from_ulid(ulid: Ulid) -> Self {
+        Self(ulid.to_string())
     }
 }
 

@@ -15,6 +15,8 @@ pub struct RefreshToken {
     pub family: FamilyId,
     /// Whose grant it renews.
     pub grant: GrantId,
+    /// When it was issued.
+    pub created_at: Timestamp,
     /// When it was used and its successor was born; `None` while it is live.
     pub used_at: Option<Timestamp>,
     /// When the family was given up, if it was.
@@ -56,6 +58,7 @@ mod tests {
         RefreshToken {
             family: FamilyId::parse("f0c12e6b-231e-4d92-a610-2518a0f27d20").unwrap(),
             grant: GrantId::parse("a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAB").unwrap(),
+            created_at: NOW,
             used_at,
             family_revoked_at,
         }

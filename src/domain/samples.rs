@@ -50,6 +50,7 @@ pub fn brand() -> Brand {
             access_token_seconds: 900,
             grant_days: 30,
             skip_consent: false,
+            events: None,
             theme: Theme::default(),
             scopes: vec![
                 scope("orders:read", "Look up your orders", Some("Orders, their status and delivery dates"), false),

@@ -8,20 +8,25 @@ pub mod authenticate;
 pub mod background;
 mod consent_view;
 pub mod decide_consent;
+mod grants_view;
+pub mod introspect;
 mod issue;
 pub mod poll_token;
 pub mod refresh;
 pub mod revoke;
+pub mod revoke_as_user;
 mod sealed_code;
 pub mod send_message;
 pub mod show_consent;
 pub mod show_decision;
+pub mod show_grants;
 pub mod sign_in;
 pub mod start_device;
 mod step_up;
 pub mod verify_delegation;
 
 pub use consent_view::ConsentView;
+pub use grants_view::{Deed, GrantsView, ShownGrant, Wanted};
 pub use issue::IssuedTokens;
 
 use serde_json::Value;

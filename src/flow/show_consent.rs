@@ -53,7 +53,7 @@ pub async fn show_consent(
         Some(_) | None => return Ok(Shown::Login),
     };
     let grant = app.store.live_grant(brand, &session.brand_user, &device.caller, now).await?;
-    let is_own = session.device == device.id;
+    let is_own = session.device == Some(device.id);
     if !is_own && grant.is_none() {
         return Ok(Shown::Login);
     }

@@ -27,7 +27,7 @@ use crate::store::{BrowserSession, Opens, SignIn, SignedIn};
 pub const SESSION_LIFE: Duration = Duration::from_secs(900);
 
 /// A spent assertion's id is kept for so long after the assertion has run out.
-const JTI_MARGIN: Duration = Duration::from_secs(300);
+pub(super) const JTI_MARGIN: Duration = Duration::from_secs(300);
 
 /// An assertion as a browser posts it.
 #[derive(Debug)]
@@ -240,7 +240,7 @@ impl Opening<'_> {
         let session = BrowserSession {
             brand: brand.clone(),
             brand_user: self.assertion.sub.clone(),
-            device: device.id,
+            device: Some(device.id),
             sign_in: sign_in.clone(),
             created_at: now,
             expires_at: now.plus(SESSION_LIFE),

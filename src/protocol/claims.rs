@@ -88,16 +88,16 @@ pub struct TurnClaims {
 }
 
 /// A NumericDate in whole seconds (RFC 7519 §2): what is signed here never has a fraction.
-mod numeric_date {
+pub(super) mod numeric_date {
     use serde::{Deserialize as _, Deserializer, Serializer};
 
     use crate::clock::Timestamp;
 
-    pub(super) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::protocol) fn serialize<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(at.seconds())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    pub(in crate::protocol) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         i64::deserialize(deserializer).map(Timestamp::from_seconds)
     }
 }

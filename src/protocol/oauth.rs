@@ -22,6 +22,7 @@ pub struct ServerMetadata<'a> {
     device_authorization_endpoint: String,
     token_endpoint: String,
     revocation_endpoint: String,
+    introspection_endpoint: String,
     jwks_uri: String,
     scopes_supported: Vec<&'a str>,
     grant_types_supported: [&'static str; 2],
@@ -30,6 +31,8 @@ pub struct ServerMetadata<'a> {
     token_endpoint_auth_signing_alg_values_supported: [&'static str; 2],
     revocation_endpoint_auth_methods_supported: [&'static str; 1],
     revocation_endpoint_auth_signing_alg_values_supported: [&'static str; 2],
+    introspection_endpoint_auth_methods_supported: [&'static str; 1],
+    introspection_endpoint_auth_signing_alg_values_supported: [&'static str; 2],
 }
 
 impl<'a> ServerMetadata<'a> {
@@ -40,6 +43,7 @@ impl<'a> ServerMetadata<'a> {
             device_authorization_endpoint: addresses.under_issuer("device_authorization"),
             token_endpoint: addresses.under_issuer("token"),
             revocation_endpoint: addresses.under_issuer("revoke"),
+            introspection_endpoint: addresses.under_issuer("introspect"),
             jwks_uri: addresses.under_issuer("jwks.json"),
             scopes_supported: delegation.scopes.iter().map(|scope| scope.id.as_str()).collect(),
             grant_types_supported: [DEVICE_CODE_GRANT, REFRESH_TOKEN_GRANT],
@@ -48,6 +52,8 @@ impl<'a> ServerMetadata<'a> {
             token_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
             revocation_endpoint_auth_methods_supported: [AUTH_METHOD],
             revocation_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
+            introspection_endpoint_auth_methods_supported: [AUTH_METHOD],
+            introspection_endpoint_auth_signing_alg_values_supported: SIGNING_ALGS,
         }
     }
 }
@@ -82,6 +88,45 @@ pub struct TokenResponse<'a> {
     pub expires_in: u64,
     /// What the token allows, which may be less than was asked for.
     pub scope: String,
+}
+
+/// What the introspection endpoint says of a token that is good (RFC 7662 §2.2).
+#[derive(Debug, Serialize)]
+pub struct ActiveTokenResponse<'a> {
+    /// `true`.
+    pub active: bool,
+    /// The authorization server.
+    pub iss: &'a str,
+    /// Where the token is presented.
+    pub aud: &'a str,
+    /// The User's id at the Brand.
+    pub sub: &'a str,
+    /// The personal agent's issuer.
+    pub client_id: &'a str,
+    /// What it allows now, separated by spaces; empty when nothing of it is left.
+    pub scope: String,
+    /// The grant that it is of.
+    pub grant_id: &'a str,
+    /// When it was made, in seconds since the Unix epoch.
+    pub iat: i64,
+    /// Until when it may be used.
+    pub exp: i64,
+    /// `Bearer` for a delegation token, `refresh_token` for a refresh token.
+    pub token_type: &'static str,
+}
+
+/// What the introspection endpoint says of every other (RFC 7662 §2.2).
+#[derive(Debug, Serialize)]
+pub struct InactiveTokenResponse {
+    active: bool,
+}
+
+impl InactiveTokenResponse {
+    /// `{"active":false}`, whatever is the matter with it.
+    #[expect(clippy::new_without_default, reason = "there is one value, and it is no default of anything")]
+    pub const fn new() -> Self {
+        Self { active: false }
+    }
 }
 
 /// The error codes of RFC 6749 §5.2 and RFC 8628 §3.5 that are used here.

@@ -3,6 +3,7 @@
 use sqlx::{query, query_scalar};
 
 use super::dialect::{Tx, execute, in_tx};
+use super::grants_page::{self, GrantsPage};
 use super::session::{BrowserSession, ConsentPage, put_page, put_session};
 use super::{Store, StoreError, audit, directory, grant};
 use crate::clock::Timestamp;
@@ -50,6 +51,8 @@ pub struct SignIn<'a> {
 pub enum Opens<'a> {
     /// A consent page, under the digest of its `session`.
     Page(Digest, &'a ConsentPage),
+    /// The User's own list of grants, under the digest of its `session`.
+    Grants(Digest, &'a GrantsPage),
     /// Nothing more to decide: a live grant covers the request, and the Brand skips consent then.
     Approval {
         /// The grant, as it was read; it stays as it is.
@@ -141,6 +144,7 @@ impl Store {
                 }
                 put_evidence(&mut tx, evidence, "approved_without_page", Some(&grant.id), granted, now).await?;
             }
+            Opens::Grants(digest, page) => grants_page::put_page(&mut tx, *digest, page).await?,
         }
         audit::append(&mut tx, sign_in.entry).await?;
         if let Opens::Approval { entry, .. } = &sign_in.opens {

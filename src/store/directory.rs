@@ -7,7 +7,7 @@ use sqlx::{FromRow, query, query_as, query_scalar};
 use url::Url;
 
 use super::dialect::{Tx, execute, in_tx, read};
-use super::{Consistent, Store, StoreError, audit, grant};
+use super::{Consistent, Store, StoreError, audit, event, grant};
 use crate::clock::Timestamp;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
 use crate::domain::brand::{Brand, Delegation, SigningAlg};
@@ -283,15 +283,17 @@ async fn give_up_origin(tx: &mut Tx, brand: &BrandId) -> Result<(), StoreError> 
 }
 
 async fn put_brand(tx: &mut Tx, brand: &Brand, at: Timestamp) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO brand (id, name, profile, delegation, auth_origin, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $6)
-        ON CONFLICT (id) DO UPDATE SET name = $2, profile = $3, delegation = $4, auth_origin = $5, updated_at = $6
+    const SQL: &str =
+        "INSERT INTO brand (id, name, profile, delegation, auth_origin, created_at, updated_at, sends_events)
+        VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (id) DO UPDATE SET name = $2, profile = $3,
+        delegation = $4, auth_origin = $5, updated_at = $6, sends_events = $7
         WHERE brand.removed_at IS NULL";
     let profile = serde_json::to_string(&brand.profile)?;
     let delegation = brand.delegation.as_ref().map(serde_json::to_string).transpose()?;
     let origin = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref());
+    let sends_events = brand.delegation.as_ref().is_some_and(|delegation| delegation.events.is_some());
     execute!(
-        tx,
+        &mut *tx,
         query(SQL)
             .bind(brand.id.as_str())
             .bind(&brand.name)
@@ -299,7 +301,11 @@ async fn put_brand(tx: &mut Tx, brand: &Brand, at: Timestamp) -> Result<(), Stor
             .bind(&delegation)
             .bind(origin.map(|origin| origin.origin().ascii_serialization()))
             .bind(at.millis())
+            .bind(sends_events)
     )?;
+    if !sends_events {
+        event::forget_of(tx, &brand.id).await?;
+    }
     Ok(())
 }
 

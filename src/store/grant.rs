@@ -3,7 +3,7 @@
 use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::dialect::{Tx, execute, in_tx, read};
-use super::{Consistent, Store, StoreError, audit};
+use super::{Consistent, Store, StoreError, audit, event};
 use crate::clock::Timestamp;
 use crate::domain::audit::Entry;
 use crate::domain::brand::Brand;
@@ -176,12 +176,15 @@ pub(super) async fn end(
 ) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE delegation_grant SET state = 'ended', ended_at = $1, ended_by = $2, version = version + 1
         WHERE id = $3 AND state = 'live' AND (CAST($4 AS BIGINT) IS NULL OR version = $4) RETURNING id";
-    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+    let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(SQL)
         .bind(at.millis())
         .bind(by.to_string())
         .bind(id.as_str())
         .bind(version)
         .fetch_optional(c))?;
+    if row.is_some() {
+        event::put(tx, id, "ended", at).await?;
+    }
     Ok(row.is_some())
 }
 
@@ -243,7 +246,7 @@ pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<bool, StoreErro
             .bind(grant.caller.sub.as_str())
             .bind(grant.created_at.millis())
     )?;
-    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+    let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(SQL)
         .bind(grant.id.as_str())
         .bind(grant.brand.as_str())
         .bind(grant.brand_user.as_str())
@@ -255,6 +258,9 @@ pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<bool, StoreErro
         .bind(grant.decided_at.millis())
         .bind(grant.expires_at.millis())
         .fetch_optional(c))?;
+    if row.is_some() {
+        event::put(tx, &grant.id, "created", grant.created_at).await?;
+    }
     Ok(row.is_some())
 }
 
@@ -269,13 +275,16 @@ pub(super) async fn redecide(
 ) -> Result<bool, StoreError> {
     const SQL: &str = "UPDATE delegation_grant SET scopes = $1, expires_at = $2, decided_at = $3, version = version + 1
         WHERE id = $4 AND version = $5 AND state = 'live' AND expires_at > $3 RETURNING id";
-    let row = in_tx!(tx, c => query_scalar::<_, String>(SQL)
+    let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(SQL)
         .bind(scopes.to_string())
         .bind(expires_at.millis())
         .bind(now.millis())
         .bind(id.as_str())
         .bind(version)
         .fetch_optional(c))?;
+    if row.is_some() {
+        event::put(tx, id, "changed", now).await?;
+    }
     Ok(row.is_some())
 }
 
@@ -303,6 +312,9 @@ pub(super) async fn follow_brand(tx: &mut Tx, brand: &Brand, now: Timestamp) -> 
                 .bind(&id)
                 .bind(&scopes)
                 .fetch_optional(c))?;
+            if row.is_some() {
+                event::put(&mut *tx, &grant, "changed", now).await?;
+            }
             row.is_some()
         };
         if changed {

@@ -14,6 +14,7 @@ use crate::domain::scope::ScopeSet;
 struct RefreshRow {
     family_id: String,
     grant_id: String,
+    created_at: i64,
     used_at: Option<i64>,
     revoked_at: Option<i64>,
 }
@@ -25,6 +26,7 @@ impl TryFrom<RefreshRow> for RefreshToken {
         Ok(Self {
             family: FamilyId::parse(&key).consistent("refresh_family", &key)?,
             grant: GrantId::parse(row.grant_id).consistent("refresh_family", &key)?,
+            created_at: Timestamp::from_millis(row.created_at),
             used_at: row.used_at.map(Timestamp::from_millis),
             family_revoked_at: row.revoked_at.map(Timestamp::from_millis),
         })
@@ -140,7 +142,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] when the database does not answer or the row is inconsistent.
     pub async fn refresh_token(&self, digest: Digest) -> Result<Option<RefreshToken>, StoreError> {
-        const SQL: &str = "SELECT t.family_id, f.grant_id, t.used_at, f.revoked_at FROM refresh_token t
+        const SQL: &str = "SELECT t.family_id, f.grant_id, t.created_at, t.used_at, f.revoked_at FROM refresh_token t
             JOIN refresh_family f ON f.id = t.family_id WHERE t.digest = $1";
         let row = read!(self, c => query_as::<_, RefreshRow>(SQL).bind(digest.to_hex()).fetch_optional(c))?;
         row.map(RefreshToken::try_from).transpose()

@@ -15,8 +15,8 @@ pub struct BrowserSession {
     pub brand: BrandId,
     /// As whom.
     pub brand_user: BrandUser,
-    /// For which code.
-    pub device: DeviceAuthorizationId,
+    /// For which code; `None` for who came to see their grants.
+    pub device: Option<DeviceAuthorizationId>,
     /// The verified assertion.
     pub sign_in: SignInRecord,
     /// When it began.
@@ -54,7 +54,7 @@ pub struct ConsentPage {
 struct SessionRow {
     brand_id: String,
     brand_user: String,
-    device_authorization_id: String,
+    device_authorization_id: Option<String>,
     assertion: String,
     created_at: i64,
     expires_at: i64,
@@ -64,11 +64,13 @@ impl TryFrom<SessionRow> for BrowserSession {
     type Error = StoreError;
     fn try_from(row: SessionRow) -> Result<Self, StoreError> {
         const TABLE: &str = "browser_session";
-        let key = row.device_authorization_id;
+        let device = row.device_authorization_id;
+        let key = device.clone().unwrap_or_else(|| row.brand_user.clone());
+        let device = device.map(|device| DeviceAuthorizationId::parse(&device).consistent(TABLE, &key));
         Ok(Self {
             brand: BrandId::parse(row.brand_id).consistent(TABLE, &key)?,
             brand_user: BrandUser::parse(row.brand_user).consistent(TABLE, &key)?,
-            device: DeviceAuthorizationId::parse(&key).consistent(TABLE, &key)?,
+            device: device.transpose()?,
             sign_in: serde_json::from_str(&row.assertion).consistent(TABLE, &key)?,
             created_at: Timestamp::from_millis(row.created_at),
             expires_at: Timestamp::from_millis(row.expires_at),
@@ -202,7 +204,7 @@ pub(super) async fn put_session(tx: &mut Tx, digest: Digest, session: &BrowserSe
             .bind(digest.to_hex())
             .bind(session.brand.as_str())
             .bind(session.brand_user.as_str())
-            .bind(session.device.to_string())
+            .bind(session.device.map(|device| device.to_string()))
             .bind(&record)
             .bind(session.created_at.millis())
             .bind(session.expires_at.millis())

@@ -11,19 +11,21 @@ const SWEEP: &str = "sweep";
 
 impl Store {
     /// Removes at most `batch` rows of each kind that expired before `before`: spent assertion ids, browser sessions,
-    /// consent pages, device authorizations, administrators' sessions, and what was answered under idempotency keys before
-    /// then. Returns how many left.
+    /// consent pages, pages of grants, device authorizations, administrators' sessions, and what was answered under
+    /// idempotency keys before then. Returns how many left.
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done.
     pub async fn sweep(&self, before: Timestamp, batch: i64) -> Result<u64, StoreError> {
-        const STATEMENTS: [&str; 6] = [
+        const STATEMENTS: [&str; 7] = [
             "DELETE FROM assertion_jti WHERE (brand_id, jti) IN
                 (SELECT brand_id, jti FROM assertion_jti WHERE forget_at < $1 ORDER BY forget_at LIMIT $2)",
             "DELETE FROM browser_session WHERE digest IN
                 (SELECT digest FROM browser_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
             "DELETE FROM consent_page WHERE digest IN
                 (SELECT digest FROM consent_page WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
+            "DELETE FROM grants_page WHERE digest IN
+                (SELECT digest FROM grants_page WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
             "DELETE FROM device_authorization WHERE id IN
                 (SELECT id FROM device_authorization WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
             "DELETE FROM administrator_session WHERE digest IN

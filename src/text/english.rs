@@ -1,11 +1,13 @@
 //! English.
 
-use super::{Closing, Code, Consent, General, Problem, Problems, Sentence, Texts};
+use super::{Closing, Code, Consent, General, Grants, Problem, Problems, Sentence, Texts};
 use crate::clock::Timestamp;
+use crate::domain::grant::EndedBy;
 
 pub(super) static TEXTS: Texts = Texts {
     general: General {
         day,
+        instant,
         back_to: |brand| match brand {
             Some(brand) => Sentence::new().plain("Back to ").name(brand),
             None => Sentence::new().plain("Back to your sign-in"),
@@ -96,6 +98,42 @@ pub(super) static TEXTS: Texts = Texts {
                 .plain(" account.")
         },
     },
+    grants: Grants {
+        title: |brand| format!("Agents on your {brand} account"),
+        none: |brand| Sentence::new().plain("No agent may act on your ").name(brand).plain(" account."),
+        since: |day| format!("Allowed since {day}."),
+        until: |day| format!("Ends on {day}."),
+        may: "What it may do",
+        did: "What it did",
+        did_nothing: "Nothing so far.",
+        deed,
+        older: "Show more",
+        revoke: "Revoke",
+        question: |agent, brand| {
+            Sentence::new()
+                .plain("Take back everything that ")
+                .strong(agent)
+                .plain(" may do on your ")
+                .name(brand)
+                .plain(" account? It ends at once, and the agent has to ask you again.")
+        },
+        revoke_now: "Yes, revoke",
+        revoked: |agent, brand, at| {
+            let ended = Sentence::new().strong(agent).plain(" can no longer act on your ").name(brand);
+            ended.plain(&format!(" account. This took effect on {at}."))
+        },
+        changed: "What this agent may do has changed since you opened the page. Nothing was revoked. Please look again.",
+        has_more: "There are more agents than stand here. They move up as you revoke others.",
+        past: "No longer allowed",
+        ended: |by, day| match by {
+            EndedBy::User => format!("You took it back on {day}."),
+            EndedBy::PersonalAgent => format!("The agent gave it up on {day}."),
+            EndedBy::Administrator => format!("It was ended for you on {day}."),
+            EndedBy::BrandChange => format!("It is no longer offered since {day}."),
+            EndedBy::Expiry => format!("It ran out on {day}."),
+        },
+        all: "All agents",
+    },
     problems: Problems {
         sign_in_not_verified: Problem {
             title: "Your sign-in could not be verified",
@@ -180,6 +218,23 @@ fn ago(minutes: u64) -> String {
     }
 }
 
+fn deed(tools: &[String], scopes: &[String]) -> Sentence {
+    match (tools, scopes) {
+        ([], []) => Sentence::new().plain("Answered a message."),
+        ([], scopes) => Sentence::new().plain("Used: ").name(&scopes.join("; ")).plain("."),
+        (tools, []) => Sentence::new().plain("Did: ").name(&tools.join(", ")).plain("."),
+        (tools, scopes) => {
+            let did = Sentence::new().plain("Did: ").name(&tools.join(", "));
+            did.plain(". Used: ").name(&scopes.join("; ")).plain(".")
+        }
+    }
+}
+
+fn instant(at: Timestamp) -> String {
+    let utc = at.to_utc();
+    utc.map_or_else(|| at.to_rfc3339(), |utc| format!("{}, {:02}:{:02} UTC", day(at), utc.hour(), utc.minute()))
+}
+
 fn day(at: Timestamp) -> String {
     at.to_utc().map_or_else(|| at.to_rfc3339(), |utc| format!("{} {} {}", utc.day(), utc.month(), utc.year()))
 }
@@ -198,5 +253,6 @@ mod tests {
     #[test]
     fn a_day_is_written_with_the_name_of_its_month() {
         assert_eq!((TEXTS.general.day)(Timestamp::from_seconds(1_793_404_800)), "31 October 2026");
+        assert_eq!((TEXTS.general.instant)(Timestamp::from_seconds(1_793_405_105)), "31 October 2026, 00:05 UTC");
     }
 }

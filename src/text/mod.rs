@@ -12,6 +12,7 @@ pub use language::{Direction, Language};
 pub use sentence::{Part, Sentence};
 
 use crate::clock::Timestamp;
+use crate::domain::grant::EndedBy;
 
 /// Everything a person reads, in one language.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Texts {
     pub code: Code,
     /// The page after a decision, for a Brand without a `return_url`.
     pub closing: Closing,
+    /// The User's own list of grants.
+    pub grants: Grants,
     /// The pages for what went wrong.
     pub problems: Problems,
 }
@@ -33,6 +36,8 @@ pub struct Texts {
 pub struct General {
     /// A day, `31 October 2026`, in UTC.
     pub day: fn(Timestamp) -> String,
+    /// An instant to the minute, `31 October 2026, 14:05 UTC`.
+    pub instant: fn(Timestamp) -> String,
     /// The link to a Brand's login, with the Brand's name where it is known.
     pub back_to: fn(brand: Option<&str>) -> Sentence,
     /// Nothing more is to be done here.
@@ -124,6 +129,48 @@ pub struct Closing {
     pub ended: &'static str,
     /// What that means.
     pub ended_text: fn(agent: &str, brand: &str) -> Sentence,
+}
+
+/// The User's own list of grants.
+#[derive(Debug)]
+pub struct Grants {
+    /// Title and heading.
+    pub title: fn(brand: &str) -> String,
+    /// There is nothing that allows anything.
+    pub none: fn(brand: &str) -> Sentence,
+    /// The day of the first decision.
+    pub since: fn(day: &str) -> String,
+    /// The day on which a grant ends.
+    pub until: fn(day: &str) -> String,
+    /// Above what a grant allows.
+    pub may: &'static str,
+    /// Above what was done under a grant, and the link to that.
+    pub did: &'static str,
+    /// Nothing was.
+    pub did_nothing: &'static str,
+    /// What was done at one time: what the Brand's agent called, and the Brand's words for what it used. Either may be
+    /// empty.
+    pub deed: fn(tools: &[String], scopes: &[String]) -> Sentence,
+    /// The link to what was done before.
+    pub older: &'static str,
+    /// Opens the question.
+    pub revoke: &'static str,
+    /// The question.
+    pub question: fn(agent: &str, brand: &str) -> Sentence,
+    /// The button that revokes.
+    pub revoke_now: &'static str,
+    /// What was revoked, and since when.
+    pub revoked: fn(agent: &str, brand: &str, at: &str) -> Sentence,
+    /// A grant changed while the page was open.
+    pub changed: &'static str,
+    /// There are more live grants than are shown.
+    pub has_more: &'static str,
+    /// Above what is over.
+    pub past: &'static str,
+    /// Who ended a grant, and on which day.
+    pub ended: fn(by: EndedBy, day: &str) -> String,
+    /// The link back to the whole list.
+    pub all: &'static str,
 }
 
 /// One problem: what happened, whether anything was allowed, what to do next.

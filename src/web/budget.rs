@@ -57,6 +57,12 @@ pub(super) fn refusal_of_caller(req: &HttpRequest, caller: &Caller) -> Option<Ht
     app(req).limits.caller(caller).err().map(|spent| too_much(req, budget, spent))
 }
 
+/// Counts a request with a resource-server key, good or not. Gives the answer to one that is too much.
+pub(super) fn refusal_of_resource_server(req: &HttpRequest) -> Option<HttpResponse> {
+    let spent = app(req).limits.address(&client_address::counted(req)).err();
+    spent.map(|spent| too_much(req, Budget::OAuthCaller, spent))
+}
+
 fn too_much(req: &HttpRequest, budget: Budget, Spent { retry_after }: Spent) -> HttpResponse {
     match budget {
         Budget::Unlimited | Budget::Address | Budget::A2aCaller => error::too_many_requests(retry_after),

@@ -58,7 +58,7 @@ mod tests {
     use askama::Template;
 
     use super::*;
-    use crate::web::pages::{ClosingPage, CodePage, ConsentPage, ErrorPage};
+    use crate::web::pages::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage};
 
     fn directive<P: Page>(page: &P, name: &str) -> String {
         let policy = content_security_policy(page);
@@ -102,6 +102,7 @@ mod tests {
         assert_eq!(directive(&page, "form-action"), "https://auth.skyline.example");
         assert_eq!(directive(&CodePage::sample(), "form-action"), "'self' https://skyline.example");
         assert_eq!(directive(&ClosingPage::sample(), "form-action"), "'self'");
+        assert_eq!(directive(&GrantsPage::sample(), "form-action"), "https://auth.skyline.example");
     }
 
     #[test]

@@ -5,12 +5,14 @@
 
 pub mod a2a;
 pub mod admin;
+mod brand_pages;
 pub mod budget;
 pub mod connection;
 pub mod consent;
 pub mod documents;
 pub mod error;
 pub mod extract;
+pub mod grants;
 pub mod health;
 pub mod html;
 pub mod oauth;

@@ -14,7 +14,7 @@ use futures_util::FutureExt as _;
 
 use super::budget::{self, Budget};
 use super::site::{self, Site};
-use super::{a2a, admin, consent, documents, error, health, oauth, request, shared_app, static_files};
+use super::{a2a, admin, consent, documents, error, grants, health, oauth, request, shared_app, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
@@ -49,8 +49,11 @@ fn issuer(prefix: &str) -> Vec<Row> {
         at("/device_authorization", Budget::OAuthCaller).post(oauth::device_authorization),
         at("/token", Budget::OAuthCaller).post(oauth::token),
         at("/revoke", Budget::OAuthCaller).post(oauth::revoke),
+        at("/introspect", Budget::OAuthCaller).post(oauth::introspect),
         at("/consent", Budget::Page).get(consent::show).post(consent::sign_in),
         at("/consent/decision", Budget::Page).get(consent::show_decided).post(consent::decide),
+        at("/grants", Budget::Page).get(grants::show).post(grants::sign_in),
+        at("/grants/revoke", Budget::Page).post(grants::revoke),
     ]
 }
 

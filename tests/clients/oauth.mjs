@@ -1,5 +1,5 @@
 // A generic OAuth client, `oauth4webapi` as published, against Assent: discovery from the issuer alone, device
-// authorization, polling, refresh, revocation. Client authentication is the personal-agent JWT.
+// authorization, polling, refresh, introspection, revocation. Client authentication is the personal-agent JWT.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,6 +47,10 @@ async function clientFor(brand, sub) {
       const more = scope === undefined ? {} : { additionalParameters: { scope } };
       const response = await call(oauth.refreshTokenGrantRequest, token, { ...insecure, ...more });
       return oauth.processRefreshTokenResponse(as, client, response);
+    },
+    async introspect(token) {
+      const response = await call(oauth.introspectionRequest, token, insecure);
+      return oauth.processIntrospectionResponse(as, client, response);
     },
     async revoke(token) {
       const response = await call(oauth.revocationRequest, token, insecure);
@@ -125,7 +129,14 @@ for (const which of bothBrands) {
     await assert.rejects(client.refresh(next.refresh_token, 'orders:read notes:read'), refused('invalid_scope'));
     const last = await client.refresh(next.refresh_token);
 
+    for (const token of [last.access_token, last.refresh_token]) {
+      const told = await client.introspect(token);
+      assert.deepEqual([told.active, told.sub, told.scope], [true, 'jane-4471', 'orders:read']);
+    }
+    assert.deepEqual(await client.introspect(tokens.refresh_token), { active: false }, 'a used token');
+
     await client.revoke(last.refresh_token);
+    assert.deepEqual(await client.introspect(last.access_token), { active: false });
     await assert.rejects(client.refresh(last.refresh_token), refused('invalid_grant'));
   });
 }

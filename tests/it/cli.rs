@@ -2,6 +2,7 @@
 
 mod admin;
 mod administration;
+mod resource_server_keys;
 
 use std::fs;
 use std::io::Write as _;

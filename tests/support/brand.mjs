@@ -7,23 +7,28 @@ import { randomUUID } from 'node:crypto';
 import { html, json, page, serve } from './http.mjs';
 import { newKey, now } from './keys.mjs';
 
-function loginPage(query) {
+function loginPage(query, grantsUrl) {
   const returnTo = query.get('return_to') ?? '';
+  if (returnTo === grantsUrl) return signInPage('<input type="hidden" name="grants" value="1">');
   const userCode = URL.canParse(returnTo) ? (new URL(returnTo).searchParams.get('user_code') ?? '') : '';
   const code = userCode
     ? `<input type="hidden" name="user_code" value="${html(userCode)}">`
     : `<label>Code <input name="user_code"></label>`;
+  return signInPage(code);
+}
+
+function signInPage(errand) {
   return page(
     'Sign in to your account',
-    `<form method="post" action="/login">${code}<label>Account <input name="user" value="jane-4471"></label>` +
+    `<form method="post" action="/login">${errand}<label>Account <input name="user" value="jane-4471"></label>` +
       `<button>Sign in</button></form>`,
   );
 }
 
-function handOver(consentUrl, assertion) {
+function handOver(url, assertion) {
   return page(
     'Signed in',
-    `<form method="post" action="${html(consentUrl)}"><input type="hidden" name="assertion" value="${html(assertion)}">` +
+    `<form method="post" action="${html(url)}"><input type="hidden" name="assertion" value="${html(assertion)}">` +
       `<button>Continue</button></form><script>document.forms[0].submit()</script>`,
   );
 }
@@ -33,8 +38,8 @@ function connectedPage(query) {
   return page('Connected', `<dl>${shown.join('')}</dl>`);
 }
 
-/** Starts the website of a Brand called `label`, which signs Users in for `consentUrl`. */
-export async function startBrandSite({ label, consentUrl }) {
+/** Starts the website of a Brand called `label`, which signs Users in for `consentUrl` and `grantsUrl`. */
+export async function startBrandSite({ label, consentUrl, grantsUrl }) {
   const key = await newKey(`${label}-1`);
   let issuer;
 
@@ -52,13 +57,17 @@ export async function startBrandSite({ label, consentUrl }) {
       ...over,
     });
 
+  const grantsAssertion = (user) => assertion(user, undefined, { aud: grantsUrl });
+
   const server = await serve(async ({ method, path, query, body }) => {
     if (path === '/jwks.json') return json(key.jwks);
     if (path === '/connected') return { body: connectedPage(query) };
-    if (path === '/login' && method === 'GET') return { body: loginPage(query) };
+    if (path === '/login' && method === 'GET') return { body: loginPage(query, grantsUrl) };
     if (path === '/login' && method === 'POST') {
       const form = new URLSearchParams(body);
-      return { body: handOver(consentUrl, await assertion(form.get('user'), form.get('user_code'))) };
+      const user = form.get('user');
+      if (form.has('grants')) return { body: handOver(grantsUrl, await grantsAssertion(user)) };
+      return { body: handOver(consentUrl, await assertion(user, form.get('user_code'))) };
     }
     return undefined;
   });
@@ -69,6 +78,7 @@ export async function startBrandSite({ label, consentUrl }) {
     connectedUrl: `${issuer}/connected`,
     jwksUri: `http://127.0.0.1:${server.port}/jwks.json`,
     assertion,
+    grantsAssertion,
     stop: server.stop,
   };
 }

@@ -64,8 +64,9 @@ export async function startWorld() {
       const interfaceUrl = `${provider}/a2a/${id}`;
       const issuer = authOrigin ?? `${interfaceUrl}/oauth`;
       const consentUrl = `${issuer}/consent`;
-      const site = keep(await startBrandSite({ label, consentUrl }));
-      return { id, authOrigin, interfaceUrl, issuer, consentUrl, site, ...more };
+      const grantsUrl = `${issuer}/grants`;
+      const site = keep(await startBrandSite({ label, consentUrl, grantsUrl }));
+      return { id, authOrigin, interfaceUrl, issuer, consentUrl, grantsUrl, site, ...more };
     };
     const shop = await brand({
       label: 'shop',

@@ -42,6 +42,9 @@ impl Delegation {
         if let Some(url) = &self.return_url {
             ensure_web("delegation.return_url", url, allow_http)?;
         }
+        if let Some(receiver) = &self.events {
+            ensure_web("delegation.events.url", &receiver.url, allow_http)?;
+        }
         ensure_text("delegation.assertion.issuer", &self.assertion.issuer, 512)?;
         match (&self.assertion.jwks_uri, &self.assertion.jwks) {
             (Some(url), None) => ensure_web("delegation.assertion.jwks_uri", url, allow_http)?,
@@ -103,7 +106,7 @@ mod tests {
     use url::Url;
 
     use super::*;
-    use crate::domain::brand::ScopeText;
+    use crate::domain::brand::{EventReceiver, ScopeText};
     use crate::domain::samples;
 
     #[test]
@@ -126,6 +129,13 @@ mod tests {
         refused(
             |b| b.delegation.as_mut().unwrap().auth_origin = Some(Url::parse("https://auth.example/x").unwrap()),
             "delegation.auth_origin",
+        );
+        refused(
+            |b| {
+                let url = Url::parse("http://shop.example/events").unwrap();
+                b.delegation.as_mut().unwrap().events = Some(EventReceiver { url });
+            },
+            "delegation.events.url",
         );
         refused(|b| b.delegation.as_mut().unwrap().assertion.jwks_uri = None, "delegation.assertion");
         for jwks in [json!({}), json!({ "keys": [] }), json!({ "keys": [{ "kty": "EC", "d": "canary" }] })] {

@@ -16,6 +16,7 @@ pub mod overview;
 mod passwords;
 pub mod personal_agents;
 pub mod receipts;
+pub mod resource_server_keys;
 pub mod session;
 pub mod shown;
 

@@ -1,5 +1,7 @@
 //! What goes on by itself while the server runs.
 
+pub mod events;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 
 use crate::app::App;
+use crate::domain::audit::RequestId;
 
 /// How often a node looks whether the directory has changed: half of the two seconds within which it must know.
 const LOOK: Duration = Duration::from_secs(1);
@@ -40,6 +43,17 @@ pub async fn sweep(app: Arc<App>) {
     .await;
 }
 
+/// Tells Brands of their grants. Ends with its task, and every courier with it.
+pub async fn tell_brands(app: Arc<App>) {
+    let couriers = tokio::sync::Mutex::new(events::Couriers::default());
+    again_and_again(LOOK, || async {
+        if let Err(error) = couriers.lock().await.look(&app).await {
+            tracing::warn!(%error, "it could not be seen which events are due");
+        }
+    })
+    .await;
+}
+
 /// Does `step` after each `pause`. One that panics, which the panic hook has logged, does not end the flow.
 async fn again_and_again<F: Future<Output = ()>>(pause: Duration, mut step: impl FnMut() -> F) {
     loop {
@@ -54,6 +68,8 @@ async fn sweep_once(app: &App) -> Result<(), crate::store::StoreError> {
     while app.store.sweep(now.minus(KEPT), BATCH).await? >= full {}
     let idle = app.config.conversation_idle();
     while app.store.sweep_contexts(now.minus(idle + idle), BATCH).await? >= full {}
+    let (before, request) = (now.minus(app.config.events.give_up_after()), RequestId(app.entropy.uuid().to_string()));
+    while app.store.give_up_events(before, BATCH, &request, now).await? >= full {}
     Ok(())
 }
 

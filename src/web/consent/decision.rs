@@ -1,14 +1,14 @@
 //! `POST consent/decision`, and the closing page to which it leads.
 
 use actix_web::{HttpRequest, HttpResponse, web};
-use url::Url;
 
-use super::guard::is_from_own_page;
-use super::render::{Decided, Pages, accept_language, personal_agent_name};
+use super::render::Decided;
 use crate::domain::device::Button;
 use crate::domain::scope::{ScopeId, ScopeSet};
 use crate::flow::decide_consent::{DecisionOutcome, PostedDecision, decide_consent};
 use crate::flow::show_decision::{ShownDecision, show_decision};
+use crate::web::brand_pages::{Pages, accept_language, own_origin, personal_agent_name};
+use crate::web::extract::own_page::is_from_own_page;
 use crate::web::extract::strict_form::read_form;
 use crate::web::pages::Problem;
 use crate::web::request::request_id;
@@ -20,8 +20,7 @@ pub async fn decide(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     let Some(hosted) = brand_of(&req, Served::Issuer) else { return error::not_found() };
     let Some((delegation, _)) = hosted.delegation() else { return error::not_found() };
     let pages = Pages::new(&req, &hosted, delegation);
-    let own = Url::parse(&hosted.addresses.issuer).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
-    if !is_from_own_page(&req, &own) {
+    if !is_from_own_page(&req, &own_origin(&hosted)) {
         return pages.problem(Problem::PageNotUsable);
     }
     let form = match read_form(&req, payload, &["scope"], app(&req).config.http.body_within()).await {

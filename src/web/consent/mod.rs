@@ -1,7 +1,6 @@
 //! The pages of the consent URL (PACT §5.3): the Brand's login comes back, the User decides.
 
 mod decision;
-pub(super) mod guard;
 mod open;
 mod render;
 
@@ -9,9 +8,9 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse};
 
+use super::brand_pages::Pages;
 use super::error;
 use super::site::{Served, brand_of};
-use render::Pages;
 
 pub use decision::{decide, show_decided};
 pub use open::{show, sign_in};

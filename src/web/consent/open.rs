@@ -3,10 +3,11 @@
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::render::{Decided, Pages, accept_language, personal_agent_name, see_other};
+use super::render::Decided;
 use crate::domain::user_code::UserCode;
 use crate::flow::show_consent::{Shown, show_consent};
 use crate::flow::sign_in::{PostedAssertion, SignInOutcome, sign_in as verify_and_spend};
+use crate::web::brand_pages::{Pages, accept_language, personal_agent_name, see_other, with_cookie};
 use crate::web::extract::client_address;
 use crate::web::extract::cookie::{read, session_cookie, session_cookie_name};
 use crate::web::extract::strict_form::read_form;
@@ -59,13 +60,6 @@ pub async fn sign_in(req: HttpRequest, payload: web::Payload) -> HttpResponse {
 /// Whether it is of the length and the characters of something that a person typed from a screen.
 fn is_like_a_code(typed: &str) -> bool {
     typed.chars().count() <= 16 && typed.chars().all(|c| c.is_alphanumeric() || c.is_whitespace() || c == '-')
-}
-
-fn with_cookie(mut response: HttpResponse, cookie: &actix_web::cookie::Cookie<'_>) -> HttpResponse {
-    if let Err(error) = response.add_cookie(cookie) {
-        tracing::error!(%error, "a session cookie could not be set");
-    }
-    response
 }
 
 /// The page for a code, to who may see it; otherwise the Brand's login. Without a code, a page that asks for it.

@@ -2,58 +2,20 @@
 
 use std::time::Duration;
 
-use actix_web::http::{StatusCode, header};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
 use url::Url;
 
 use crate::clock::Timestamp;
-use crate::directory::HostedBrand;
-use crate::domain::brand::Delegation;
 use crate::domain::consent::ShownScope;
 use crate::domain::id::Issuer;
 use crate::domain::scope::ScopeSet;
-use crate::flow::{ConsentView, Fault};
-use crate::text::Language;
-use crate::web::extract::strict_form::FormProblem;
-use crate::web::pages::{BrandLook, Closing, ClosingPage, ConsentPage, ErrorPage, Problem, ScopeLine};
-use crate::web::{app, error, html};
+use crate::flow::ConsentView;
+use crate::web::brand_pages::{Pages, see_other};
+use crate::web::pages::{Closing, ClosingPage, ConsentPage, Problem, ScopeLine};
+use crate::web::{error, html};
 
-/// The Brand's pages as one request sees them.
-pub(super) struct Pages<'a> {
-    hosted: &'a HostedBrand,
-    delegation: &'a Delegation,
-    language: Language,
-    https: bool,
-}
-
-/// What the browser says of languages.
-pub(super) fn accept_language(req: &HttpRequest) -> Option<&str> {
-    req.headers().get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok())
-}
-
-impl<'a> Pages<'a> {
-    pub(super) fn new(req: &HttpRequest, hosted: &'a HostedBrand, delegation: &'a Delegation) -> Self {
-        let language = Language::choose(None, accept_language(req));
-        Self { hosted, delegation, language, https: app(req).config.is_https() }
-    }
-
-    fn look(&self) -> BrandLook {
-        BrandLook { name: self.hosted.brand.name.clone(), color: self.delegation.theme.color }
-    }
-
-    /// The Brand's login, which comes back to the consent page with `user_code`.
-    pub(super) fn login(&self, user_code: Option<&str>) -> String {
-        self.hosted.addresses.verification_uri(&self.delegation.login_url, user_code)
-    }
-
-    pub(super) fn look_and_language(&self) -> (BrandLook, Language) {
-        (self.look(), self.language)
-    }
-
-    pub(super) const fn is_https(&self) -> bool {
-        self.https
-    }
-
+impl Pages<'_> {
     /// The consent page; `changed` when it is shown anew because what it showed has changed.
     pub(super) fn consent(&self, view: &ConsentView, changed: bool) -> HttpResponse {
         let code = view.user_code.to_string();
@@ -76,14 +38,10 @@ impl<'a> Pages<'a> {
             address: format!("{consent_url}?user_code={code}"),
             return_url: self.delegation.return_url.as_ref().map(ToString::to_string),
             lasts_until: self.day(view.language, view.lasts_until),
-            grants_url: None,
+            grants_url: Some(self.hosted.addresses.grants_url()),
         };
         let status = if changed { StatusCode::CONFLICT } else { StatusCode::OK };
         html::respond(status, &page)
-    }
-
-    fn day(&self, language: Language, at: Timestamp) -> String {
-        (language.texts().general.day)(at)
     }
 
     /// After a decision on the page with this `session`: back to the Brand, or to a closing page here.
@@ -121,53 +79,15 @@ impl<'a> Pages<'a> {
             brand: self.look(),
             pa_name: decided.personal_agent.to_owned(),
             closing,
-            grants_url: None,
+            grants_url: Some(self.hosted.addresses.grants_url()),
         };
         html::respond(StatusCode::OK, &page)
-    }
-
-    /// What went wrong.
-    pub(super) fn problem(&self, problem: Problem) -> HttpResponse {
-        let page =
-            ErrorPage { language: self.language, brand: Some(self.look()), problem, login_url: Some(self.login(None)) };
-        html::respond(error::page_status(problem), &page)
-    }
-
-    /// A form that could not be read.
-    pub(super) fn form_problem(&self, problem: &FormProblem) -> HttpResponse {
-        match problem {
-            FormProblem::ContentType | FormProblem::Encoded => error::unsupported_media_type(),
-            FormProblem::TooLarge => error::too_large(),
-            FormProblem::TooSlow => error::too_slow(),
-            FormProblem::InQuery | FormProblem::Broken | FormProblem::Repeated(_) => self.problem(Problem::BadRequest),
-            FormProblem::Escape(_) | FormProblem::NotUtf8(_) | FormProblem::Nul(_) => self.problem(Problem::BadRequest),
-        }
     }
 
     /// Too many tries, and how long to wait.
     pub(super) fn too_many_tries(&self, wait: Duration) -> HttpResponse {
         error::with_retry_after(self.problem(Problem::TooManyTries), wait)
     }
-
-    /// Too many requests, and how long to wait.
-    pub(super) fn too_many_requests(&self, wait: Duration) -> HttpResponse {
-        error::with_retry_after(self.problem(Problem::TooManyRequests), wait)
-    }
-
-    /// Something nobody asked for went wrong.
-    pub(super) fn fault(&self, fault: &Fault) -> HttpResponse {
-        error::log_fault(fault);
-        if fault.is_passing() {
-            return error::with_retry_after(self.problem(Problem::Busy), Duration::from_secs(1));
-        }
-        self.problem(Problem::Internal)
-    }
-}
-
-/// What the User knows a personal agent by.
-pub(super) fn personal_agent_name(req: &HttpRequest, issuer: &Issuer) -> String {
-    let name = app(req).directory.current().personal_agent(issuer).map(|agent| agent.name.clone());
-    name.unwrap_or_else(|| issuer.to_string())
 }
 
 /// What was decided.
@@ -202,13 +122,4 @@ fn lines(shown: &[ShownScope]) -> Vec<ScopeLine> {
         ticked: true,
     };
     shown.iter().map(line).collect()
-}
-
-/// 303: the browser goes on with a GET (RFC 9110 §15.4.4).
-pub(super) fn see_other(address: &str) -> HttpResponse {
-    HttpResponse::SeeOther()
-        .insert_header((header::LOCATION, address))
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((header::REFERRER_POLICY, "same-origin"))
-        .finish()
 }

@@ -10,7 +10,7 @@ use super::session::{Viewer, viewer_of};
 use super::strict_form::{Form, FormProblem, read_form};
 use crate::crypto::codes;
 use crate::web::admin::{self, Trouble};
-use crate::web::consent::guard::is_from_own_page;
+use crate::web::extract::own_page::is_from_own_page;
 use crate::web::site::admin_origin;
 use crate::web::{app, error};
 

@@ -6,6 +6,8 @@ pub mod body;
 pub mod client_address;
 pub mod cookie;
 pub mod csrf;
+pub mod own_page;
 pub mod pa_auth;
+pub mod resource_server;
 pub mod session;
 pub mod strict_form;

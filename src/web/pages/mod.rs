@@ -10,6 +10,7 @@ mod code;
 mod consent;
 pub mod contrast;
 mod error;
+mod grants;
 mod look;
 mod samples;
 
@@ -17,6 +18,7 @@ pub use closing::{Closing, ClosingPage};
 pub use code::CodePage;
 pub use consent::{ConsentPage, ScopeLine};
 pub use error::{ErrorPage, Problem};
+pub use grants::{DeedLine, GrantLine, GrantsPage, MayLine, Notice, PastLine};
 pub use look::BrandLook;
 pub use samples::{Sample, samples, write_samples};
 

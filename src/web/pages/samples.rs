@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::admin::{AccountPage, LogInPage, SecondFactorPage, TroublePage};
-use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, Page};
+use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage, Page};
 use crate::web::static_files;
 
 /// One page in one state.
@@ -23,6 +23,7 @@ pub fn samples() -> Vec<Sample> {
         written("code", CodePage::states()),
         written("closing", ClosingPage::states()),
         written("error", ErrorPage::states()),
+        written("grants", GrantsPage::states()),
         written("admin-log_in", LogInPage::states()),
         written("admin-second_factor", SecondFactorPage::states()),
         written("admin-account", AccountPage::states()),
@@ -78,7 +79,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pages, 8);
+        assert_eq!(pages, 9);
     }
 
     #[test]

@@ -38,6 +38,9 @@ async fn endpoints(world: &World, brand: &str) -> Vec<Endpoint> {
     let codes = world.codes(brand, "user-1", "orders:cancel").await;
     let page = world.sign_in(brand, "jane", &codes.user_code).await;
     let assertion = world.assertion(brand, "jane", &codes.user_code, json!({}));
+    let of_another = world.tokens(brand, "user-2", "joe", &["orders:read"]).await.grant();
+    let list = world.grants(brand, "joe").await;
+    let grants_assertion = world.grants_assertion(brand, "joe", json!({}));
     let api = |path, form| Endpoint { path, is_page: false, form, repeatable: &[] };
     vec![
         api("/device_authorization", vec![("scope", text("orders:read")), ("client_id", world.pa.issuer.clone())]),
@@ -49,6 +52,14 @@ async fn endpoints(world: &World, brand: &str) -> Vec<Endpoint> {
             is_page: true,
             form: vec![("session", page.session), ("decision", text("allow")), ("scope", text("orders:cancel"))],
             repeatable: &["scope"],
+        },
+        Endpoint { path: "/grants", is_page: true, form: vec![("assertion", grants_assertion)], repeatable: &[] },
+        api("/introspect", vec![("token", tokens.access), ("token_type_hint", text("access_token"))]),
+        Endpoint {
+            path: "/grants/revoke",
+            is_page: true,
+            form: vec![("session", list.session), ("grant", of_another)],
+            repeatable: &[],
         },
         api("/revoke", vec![("token", tokens.refresh), ("token_type_hint", text("refresh_token"))]),
     ]
@@ -161,6 +172,8 @@ on_both_databases! {
             let endpoints = endpoints(&world, brand).await;
             let before = db.contents().await;
             for endpoint in &endpoints {
+                // So that no limit answers in the place of what is looked at.
+                world.advance(1);
                 for twist in twists(endpoint) {
                     let answer = send(&world, brand, endpoint, &twist).await;
                     let what = format!("{} at {}: {} {}", twist.what, endpoint.path, answer.status(), answer.text());
@@ -228,7 +241,7 @@ on_both_databases! {
         for endpoint in &endpoints {
             let methods = [Method::GET, Method::HEAD, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
             let (allowed, methods): (&str, &[Method]) = match endpoint.path {
-                "/consent" | "/consent/decision" => ("GET, HEAD, POST", &methods[2..]),
+                "/consent" | "/consent/decision" | "/grants" => ("GET, HEAD, POST", &methods[2..]),
                 _ => ("POST", &methods),
             };
             for method in methods {
@@ -257,6 +270,8 @@ on_both_databases! {
             ("/token", &[("grant_type", "Refresh_Token")], "unsupported_grant_type", "grant_type"),
             ("/revoke", &[], "invalid_request", "token"),
             ("/revoke", &[("token", "")], "invalid_request", "token"),
+            ("/introspect", &[], "invalid_request", "token"),
+            ("/introspect", &[("token", "")], "invalid_request", "token"),
         ] {
             let answer = world.oauth(SHOP, path, "user-1", form).await;
             assert_eq!((answer.status(), answer.oauth_error().as_str()), (400, error), "{path} {form:?}");

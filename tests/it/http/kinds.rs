@@ -11,9 +11,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use crate::support::backend::Script;
+use crate::support::backend::{Backend, Script};
 use crate::support::client::Answer;
-use crate::support::database::on_both_databases;
+use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, Page, Tokens, message};
 use crate::support::world::{AIRLINE, AIRLINE_HOST, PROVIDER, World, airline_table, http_agent};
 
@@ -34,7 +34,8 @@ listed! {
     /// What proves or stands for something.
     Kind {
         PaJwt, Assertion, GrantsAssertion, DelegationToken, ForwardedToken, Receipt, TurnToken, RefreshToken, DeviceCode,
-        UserCode, PageSession, BrowserSession, AdministratorSession, ApiKey,
+        UserCode, PageSession, BrowserSession, AdministratorSession, ApiKey, ResourceServerKey, GrantsPageSession,
+        SecurityEvent,
     }
 }
 
@@ -42,8 +43,9 @@ listed! {
     /// Where something is looked for. In the order in which genuine ones are tried: a decision makes the device code good
     /// for tokens, and a revocation comes last.
     Slot {
-        Authorization, DelegationHeader, AssertionField, AssertedUserCode, UserCodeInQuery, Cookie, SessionField,
-        DeviceCodeField, RefreshTokenField, AdministratorCookie, RevokedToken,
+        Authorization, DelegationHeader, AssertionField, GrantsAssertionField, GrantsCookie, RevocationField,
+        AssertedUserCode, UserCodeInQuery, Cookie, SessionField, DeviceCodeField, IntrospectionCaller, IntrospectedToken,
+        RefreshTokenField, AdministratorCookie, RevokedToken,
     }
 }
 
@@ -55,12 +57,16 @@ impl Slot {
             // The Brand's own services hold the forwarded one, and no JWT of the personal agent to go with it.
             Self::DelegationHeader => &[Kind::DelegationToken, Kind::ForwardedToken],
             Self::AssertionField => &[Kind::Assertion],
+            Self::GrantsAssertionField => &[Kind::GrantsAssertion],
+            Self::RevocationField => &[Kind::GrantsPageSession],
             Self::AssertedUserCode | Self::UserCodeInQuery => &[Kind::UserCode],
-            Self::Cookie => &[Kind::BrowserSession],
+            Self::Cookie | Self::GrantsCookie => &[Kind::BrowserSession],
             Self::SessionField => &[Kind::PageSession],
             Self::AdministratorCookie => &[Kind::AdministratorSession],
             Self::DeviceCodeField => &[Kind::DeviceCode],
             Self::RefreshTokenField => &[Kind::RefreshToken],
+            Self::IntrospectionCaller => &[Kind::ResourceServerKey, Kind::PaJwt],
+            Self::IntrospectedToken => &[Kind::DelegationToken, Kind::ForwardedToken, Kind::RefreshToken],
             Self::RevokedToken => &[Kind::RefreshToken, Kind::DelegationToken, Kind::ForwardedToken],
         }
     }
@@ -70,8 +76,10 @@ impl Slot {
         match self {
             Self::DeviceCodeField | Self::RefreshTokenField => Some("token_endpoint"),
             Self::RevokedToken => Some("revocation_endpoint"),
+            Self::IntrospectionCaller | Self::IntrospectedToken => Some("introspection_endpoint"),
             Self::Authorization | Self::DelegationHeader => None,
             Self::AssertionField | Self::AssertedUserCode | Self::UserCodeInQuery => None,
+            Self::GrantsAssertionField | Self::GrantsCookie | Self::RevocationField => None,
             Self::Cookie | Self::SessionField | Self::AdministratorCookie => None,
         }
     }
@@ -89,11 +97,21 @@ struct Stage {
     page: Page,
     administrator: String,
     api_key: String,
+    resource_server_key: String,
+    /// A list of another User's grants, of whom one is revoked from it in the end.
+    list: Page,
+    listed: String,
+    security_event: String,
 }
 
 impl Stage {
-    async fn set(world: World) -> Self {
-        world.apply(&airline_table(&world.brand_login, &http_agent(&world.backend, ", forward_token = true"))).await;
+    async fn set(db: &Database) -> Self {
+        let world = World::start(db).await;
+        let receiver = Backend::start().await;
+        receiver.answer_with(Script { status: 202, ..Script::json(json!({})) });
+        let table = airline_table(&world.brand_login, &http_agent(&world.backend, ", forward_token = true"));
+        let events = format!("events = {{ url = \"{}\" }}\nreturn_url", receiver.url());
+        world.apply(&table.replace("return_url", &events)).await;
         let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
         world.backend.answer_with(Script::json(json!({
             "parts": [{ "text": "It is on its way." }], "scopesUsed": ["orders:read"], "actions": [{ "tool": "lookup" }],
@@ -111,7 +129,31 @@ impl Stage {
         world.administrator("anna", Access::EVERYTHING).await;
         let administrator = world.logged_in("anna").await.cookie("assent-admin").unwrap();
         let api_key = world.api_key(Access::EVERYTHING).await;
-        Self { world, tokens, receipt, turn_token, forwarded, codes, assertion, page, administrator, api_key }
+        let resource_server_key = world.resource_server_key(AIRLINE).await;
+        let listed = world.tokens(AIRLINE, "user-2", "joe", &["orders:read"]).await.grant();
+        let list = world.grants(AIRLINE, "joe").await;
+        // All that was to be told has been, so that nothing is stored or removed beside the tests.
+        let security_event = receiver.seen_at_least(2).await.remove(0).body;
+        while db.count("SELECT id FROM event").await > 0 {
+            tokio::task::yield_now().await;
+        }
+        let security_event = String::from_utf8(security_event).unwrap();
+        Self {
+            security_event,
+            world,
+            tokens,
+            receipt,
+            turn_token,
+            forwarded,
+            codes,
+            assertion,
+            page,
+            administrator,
+            api_key,
+            resource_server_key,
+            list,
+            listed,
+        }
     }
 
     fn genuine(&self, kind: Kind) -> String {
@@ -130,6 +172,9 @@ impl Stage {
             Kind::DeviceCode => self.codes.device_code.clone(),
             Kind::UserCode => self.codes.user_code.clone(),
             Kind::PageSession => self.page.session.clone(),
+            Kind::SecurityEvent => self.security_event.clone(),
+            Kind::GrantsPageSession => self.list.session.clone(),
+            Kind::ResourceServerKey => self.resource_server_key.clone(),
             Kind::BrowserSession => self.page.cookie.as_ref().unwrap().split_once('=').unwrap().1.to_owned(),
             Kind::AdministratorSession => self.administrator.clone(),
             Kind::ApiKey => self.api_key.clone(),
@@ -147,6 +192,11 @@ impl Stage {
             }
             Slot::DelegationHeader => world.send(AIRLINE, "user-1", Some(value), "m-3", None, "Hi").await,
             Slot::AssertionField => world.post_assertion(AIRLINE, value).await,
+            Slot::GrantsAssertionField => world.post_grants_assertion(AIRLINE, value).await,
+            Slot::GrantsCookie => {
+                world.at_issuer(Method::GET, AIRLINE, "/grants").cookie(&with_cookie(value)).send().await
+            }
+            Slot::RevocationField => world.revoke_on_page(AIRLINE, value, &self.listed).await,
             Slot::AssertedUserCode => {
                 world.post_assertion(AIRLINE, &world.assertion(AIRLINE, "jane", value, json!({}))).await
             }
@@ -160,6 +210,11 @@ impl Stage {
             Slot::AdministratorCookie => {
                 world.ask_admin(Method::GET, "/account").cookie(&format!("assent-admin={value}")).send().await
             }
+            Slot::IntrospectionCaller => {
+                let ask = world.at_issuer(Method::POST, AIRLINE, "/introspect").bearer(value);
+                ask.form(&[("token", &self.tokens.access)]).send().await
+            }
+            Slot::IntrospectedToken => world.oauth(AIRLINE, "/introspect", "user-1", &[("token", value)]).await,
             Slot::RevokedToken => world.oauth(AIRLINE, "/revoke", "user-1", &[("token", value)]).await,
         }
     }
@@ -168,9 +223,15 @@ impl Stage {
 fn assert_refused(slot: Slot, kind: Kind, answer: &Answer) {
     let what = format!("{kind:?} as {slot:?}: {} {}", answer.status(), answer.text());
     match slot {
-        Slot::Authorization => answer.assert_unauthenticated(),
+        Slot::Authorization | Slot::IntrospectionCaller => answer.assert_unauthenticated(),
+        Slot::IntrospectedToken => {
+            assert_eq!((answer.status(), answer.text().as_str()), (200, r#"{"active":false}"#), "{what}");
+        }
         Slot::DelegationHeader => answer.assert_invalid_token(),
         Slot::AssertionField | Slot::AssertedUserCode | Slot::SessionField => {
+            assert_eq!(answer.status(), 403, "{what}")
+        }
+        Slot::GrantsAssertionField | Slot::RevocationField => {
             assert_eq!(answer.status(), 403, "{what}")
         }
         // The page that asks for a code.
@@ -179,7 +240,7 @@ fn assert_refused(slot: Slot, kind: Kind, answer: &Answer) {
             assert!(!answer.text().contains("name=\"session\""), "{what}");
         }
         // To the Brand's login.
-        Slot::Cookie => assert_eq!((answer.status(), answer.text().as_str()), (303, ""), "{what}"),
+        Slot::Cookie | Slot::GrantsCookie => assert_eq!((answer.status(), answer.text().as_str()), (303, ""), "{what}"),
         Slot::DeviceCodeField | Slot::RefreshTokenField => {
             assert_eq!(answer.status(), 400, "{what}");
             assert_eq!(answer.oauth_error(), "invalid_grant", "{what}");
@@ -195,7 +256,7 @@ fn assert_refused(slot: Slot, kind: Kind, answer: &Answer) {
 on_both_databases! {
     // case 58
     async fn every_kind_of_token_is_refused_in_every_slot_but_its_own(db: Database) {
-        let stage = Stage::set(World::start(&db).await).await;
+        let stage = Stage::set(&db).await;
         let before = db.contents().await;
         for slot in Slot::ALL {
             for kind in Kind::ALL.iter().filter(|kind| !slot.own().contains(kind)) {
@@ -209,6 +270,8 @@ on_both_databases! {
             let answer = stage.put(*slot, &stage.genuine(kind)).await;
             let expected = if *slot == Slot::SessionField { 303 } else { 200 };
             assert_eq!(answer.status(), expected, "{kind:?} as {slot:?}: {}", answer.text());
+            let is_told = matches!(slot, Slot::IntrospectionCaller | Slot::IntrospectedToken);
+            assert!(!is_told || answer.json()["active"] == true, "{kind:?} as {slot:?}: {}", answer.text());
         }
         stage.world.stop().await;
     }
@@ -217,9 +280,9 @@ on_both_databases! {
     async fn every_kind_belongs_somewhere_or_is_for_others_to_verify(db: Database) {
         let owned: Vec<Kind> = Slot::ALL.iter().flat_map(|slot| slot.own().iter().copied()).collect();
         let others: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| !owned.contains(kind)).collect();
-        assert_eq!(others, [Kind::GrantsAssertion, Kind::Receipt, Kind::TurnToken, Kind::ApiKey]);
+        assert_eq!(others, [Kind::Receipt, Kind::TurnToken, Kind::ApiKey, Kind::SecurityEvent]);
         // No two genuine ones are the same text.
-        let stage = Stage::set(World::start(&db).await).await;
+        let stage = Stage::set(&db).await;
         let all: HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();
         assert_eq!(all.len(), Kind::ALL.len());
         // Each type of token that the sources name is there.
@@ -237,8 +300,8 @@ on_both_databases! {
     }
 
     // case 58: the endpoints of the metadata, so that a new one cannot be forgotten
-    async fn every_endpoint_takes_a_personal_agents_jwt_alone(db: Database) {
-        let stage = Stage::set(World::start(&db).await).await;
+    async fn every_endpoint_takes_a_personal_agents_jwt_and_one_a_resource_server_key(db: Database) {
+        let stage = Stage::set(&db).await;
         let metadata = stage.world.at_issuer(Method::GET, AIRLINE, "/.well-known/oauth-authorization-server").send().await;
         let metadata = metadata.json();
         let endpoints: Vec<(&String, &str)> = metadata
@@ -259,6 +322,9 @@ on_both_databases! {
                 let answer = ask.form(&[("unknown", "1")]).send().await;
                 match kind {
                     Kind::PaJwt => assert_eq!(answer.status(), 400, "{name}: {}", answer.text()),
+                    Kind::ResourceServerKey if name == "introspection_endpoint" => {
+                        assert_eq!(answer.status(), 400, "{name}: {}", answer.text());
+                    }
                     _ => answer.assert_unauthenticated(),
                 }
             }

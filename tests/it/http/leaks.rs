@@ -165,6 +165,11 @@ on_both_databases! {
         secrets.add_page(&page);
         let decided = world.decide(SHOP, &page.session, "allow", &["orders:read"]).await;
         world.closing(SHOP, &decided).await;
+        secrets.add_page(&world.grants(AIRLINE, "jane").await);
+        let key = world.resource_server_key(AIRLINE).await;
+        let asked = world.at_issuer(Method::POST, AIRLINE, "/introspect").bearer(&key).form(&[("token", &tokens.access)]);
+        assert_eq!(asked.send().await.status(), 200);
+        secrets.add("resource-server key", key);
         form(&world, "/revoke", &[("token", &tokens.refresh)]).send().await.assert_empty(200);
         let bad = world.jwt_with(json!({ "aud": "https://else.example" }));
         world.ask(Method::GET, PROVIDER, &format!("/a2a/{AIRLINE}/tasks")).bearer(&bad).send().await.assert_unauthenticated();
@@ -189,6 +194,7 @@ on_both_databases! {
         let used = world.assertion(AIRLINE, "jane", &pending.user_code, json!({}));
         secrets.add("assertion", &used);
         secrets.add_page(&Page::of(&world.post_assertion(AIRLINE, &used).await));
+        secrets.add("resource-server key", world.resource_server_key(AIRLINE).await);
         let every: Vec<String> = secrets.0.iter().map(|(_, value)| value.clone()).collect();
 
         // Every secret in every parameter of every endpoint, and as a parameter's name.
@@ -204,6 +210,7 @@ on_both_databases! {
                 ("invalid_grant of a code", 400, post("/token", &[token, ("device_code", secret)])),
                 ("invalid_client", 401, post("/token", &[token, ("client_id", secret)])),
                 ("missing", 400, post("/token", &[token, ("code", secret)])),
+                ("a credential that opens nothing", 401, world.at_issuer(Method::POST, AIRLINE, "/introspect").bearer(&format!("assent_rsk_{}", secret.replace(|c: char| !c.is_ascii_alphanumeric(), ""))).form(&[("token", secret)]).send()),
                 ("repeated", 400, post("/revoke", &[("token", secret), ("token", secret)])),
                 ("repeated name", 400, post("/revoke", &[(secret, "1"), (secret, "2")])),
                 ("invalid_scope", 400, post("/device_authorization", &[("scope", secret)])),
@@ -236,6 +243,13 @@ on_both_databases! {
             secrets.assert_refused("an unknown path", 404, &unknown);
             let posted = world.at_issuer(Method::POST, AIRLINE, "/consent").form(&[("assertion", secret)]).send().await;
             secrets.assert_refused("403 page", 403, &posted);
+            for (path, pairs, status) in [
+                ("/grants", &[("assertion", secret)][..], 403),
+                ("/grants/revoke", &[("session", secret), ("grant", secret)], 400),
+                ("/grants/revoke", &[("session", secret), ("grant", tokens.grant().as_str())], 403),
+            ] {
+                secrets.assert_refused(path, status, &world.at_issuer(Method::POST, AIRLINE, path).form(pairs).send().await);
+            }
             secrets.assert_refused("page of the code", 400, &world.open(AIRLINE, secret, None).await);
             secrets.assert_refused("page of a decision", 400, &world.decide(AIRLINE, &pending_page.session, secret, &[]).await);
             let scope = world.decide(AIRLINE, &pending_page.session, "allow", &[secret]).await;

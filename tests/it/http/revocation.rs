@@ -3,6 +3,7 @@
 use assent::domain::id::GrantId;
 use assent::flow::admin::Verdict;
 use assent::flow::admin::grants::{RevokedGrant, revoke};
+use assent::outbound::Method;
 use serde_json::json;
 
 use crate::support::client::Answer;
@@ -21,6 +22,8 @@ struct Connected {
     step_up: String,
     /// The page of the step-up, and the browser's session.
     page: Page,
+    /// With which the Brand's account API asks about tokens.
+    key: String,
     /// A context that ran under the grant, with the message `m-1` answered.
     context: String,
 }
@@ -36,7 +39,12 @@ async fn connect(world: &World) -> Connected {
     let link = task.json()["task"]["metadata"]["pact.verificationUriComplete"].as_str().unwrap().to_owned();
     let step_up = link.rsplit_once("user_code=").or(link.rsplit_once("user_code%3D")).unwrap().1.to_owned();
     let page = world.sign_in(SHOP, "jane", &step_up).await;
-    Connected { first, tokens, approval, step_up, page, context }
+    let key = world.resource_server_key(SHOP).await;
+    for token in [&tokens.access, &tokens.refresh] {
+        let told = world.oauth(SHOP, "/introspect", "user-1", &[("token", token)]).await;
+        assert_eq!(told.json()["active"], true, "{}", told.text());
+    }
+    Connected { first, tokens, approval, step_up, page, key, context }
 }
 
 /// That nothing of it is good on this node, and that trying changes nothing.
@@ -44,6 +52,12 @@ async fn assert_ended(world: &World, db: &Database, it: &Connected) {
     let before = db.contents().await;
     for tokens in [&it.first, &it.tokens] {
         assert_eq!(world.refresh(SHOP, "user-1", &tokens.refresh).await.oauth_error(), "invalid_grant");
+        for bearer in [&world.jwt("user-1"), &it.key] {
+            for token in [&tokens.access, &tokens.refresh] {
+                let ask = world.at_issuer(Method::POST, SHOP, "/introspect").bearer(bearer);
+                assert_eq!(ask.form(&[("token", token)]).send().await.text(), r#"{"active":false}"#);
+            }
+        }
         for (id, context) in
             [("m-3", None), ("m-4", Some(it.context.as_str())), ("m-1", Some(&it.context)), ("m-2", Some(&it.context))]
         {
@@ -151,6 +165,15 @@ on_both_databases! {
             let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
             assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 303);
             assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "access_denied");
+        }).await;
+    }
+
+    // case 56
+    async fn a_user_who_takes_it_back_on_their_list_ends_everything_at_once_on_every_node(db: Database) {
+        everything_ends(&db, "user", async |world, it| {
+            let page = world.grants(SHOP, "jane").await;
+            let answer = world.revoke_on_page(SHOP, &page.session, &it.tokens.grant()).await;
+            assert_eq!(answer.status(), 200, "{}", answer.text());
         }).await;
     }
 

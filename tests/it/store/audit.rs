@@ -129,6 +129,9 @@ on_both_databases! {
             Action::LoggedOut,
             Action::ApiKeyCreated,
             Action::ApiKeyRevoked,
+            Action::ResourceServerKeyCreated,
+            Action::ResourceServerKeyRevoked,
+            Action::EventGivenUp,
         ];
         for actor in actors {
             db.record(&Entry { actor, ..entry(Action::SignedIn) }).await.unwrap();

@@ -230,7 +230,7 @@ impl Build {
         BrowserSession {
             brand: device.brand.clone(),
             brand_user: brand_user.clone(),
-            device: device.id,
+            device: Some(device.id),
             sign_in: record(brand_user),
             created_at: NOW,
             expires_at: after(900),

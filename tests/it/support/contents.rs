@@ -5,7 +5,7 @@ use sqlx::{Column as _, Connection as _, Executor as _, PgConnection, Row as _, 
 use super::database::{Database, Kind};
 
 /// All tables of the schema.
-const TABLES: [&str; 21] = [
+const TABLES: [&str; 24] = [
     "SELECT * FROM directory_revision",
     "SELECT * FROM brand",
     "SELECT * FROM personal_agent",
@@ -17,6 +17,7 @@ const TABLES: [&str; 21] = [
     "SELECT * FROM assertion_jti",
     "SELECT * FROM browser_session",
     "SELECT * FROM consent_page",
+    "SELECT * FROM grants_page",
     "SELECT * FROM consent_evidence",
     "SELECT * FROM context",
     "SELECT * FROM turn",
@@ -27,6 +28,8 @@ const TABLES: [&str; 21] = [
     "SELECT * FROM administrator_session",
     "SELECT * FROM api_key",
     "SELECT * FROM api_idempotency",
+    "SELECT * FROM resource_server_key",
+    "SELECT * FROM event",
 ];
 
 /// One row as `column=value` words.

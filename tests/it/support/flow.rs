@@ -1,11 +1,14 @@
 //! The steps of the protocol, each as its party takes it.
 
+use assent::domain::id::BrandId;
+use assent::flow::admin::Verdict;
+use assent::flow::admin::resource_server_keys::{CreatedKey, create};
 use assent::outbound::Method;
 use serde_json::{Value, json};
 use url::Url;
 
 use super::client::{Answer, Ask};
-use super::world::{Party, World, consent_url, issuer};
+use super::world::{Party, World, consent_url, issuer, owner};
 
 pub(crate) const DEVICE_CODE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -47,6 +50,20 @@ pub(crate) fn claims(token: &str) -> Value {
 }
 
 impl World {
+    /// A resource-server key of `brand` that is good until it is revoked.
+    pub(crate) async fn resource_server_key(&self, brand: &str) -> String {
+        self.resource_server_key_for(brand, None).await
+    }
+
+    /// One that is good for so many days.
+    pub(crate) async fn resource_server_key_for(&self, brand: &str, days: Option<u32>) -> String {
+        let brand = BrandId::parse(brand).unwrap();
+        match create(&self.app, &owner(), &brand, "account API", days).await.unwrap() {
+            Verdict::Done(CreatedKey::Done { secret, .. }) => secret.expose().clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// A request to an endpoint under a Brand's issuer.
     pub(crate) fn at_issuer(&self, method: Method, brand: &str, path: &str) -> Ask {
         let (host, prefix) = issuer(brand);

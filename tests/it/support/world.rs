@@ -292,16 +292,21 @@ fn configured(db: &Database, setup: &Setup) -> String {
 
 /// A node that listens, and a client to ask it with.
 async fn node(db: &Database, clock: &Clock, setup: &Setup) -> (Arc<App>, Outbound, Running) {
-    let config = Config::from_toml(&configured(db, setup)).unwrap();
+    let app = open_app(db, clock, setup).await;
     let asking = OutboundConfig { allow_private: true, ..OutboundConfig::default() };
     let http = Outbound::new(&asking, Arc::new(SystemResolver)).unwrap();
+    let running = server::start(Arc::clone(&app)).await.unwrap();
+    (app, http, running)
+}
+
+/// What a node has beside its listeners and what goes on by itself.
+pub(crate) async fn open_app(db: &Database, clock: &Clock, setup: &Setup) -> Arc<App> {
+    let config = Config::from_toml(&configured(db, setup)).unwrap();
     let (clock, resolver) = (clock.clone(), Arc::clone(&setup.resolver));
     let mut app = App::open_with_resolver(config, clock, Entropy::operating_system(), resolver).await.unwrap();
     // Hundreds of log-ins at the cost of production would take minutes.
     app.passwords = Passwords::at(CHEAP);
-    let app = Arc::new(app);
-    let running = server::start(Arc::clone(&app)).await.unwrap();
-    (app, http, running)
+    Arc::new(app)
 }
 
 fn changed(mut claims: Value, changes: Value) -> Value {

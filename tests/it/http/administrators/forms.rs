@@ -19,7 +19,7 @@ fn forms() -> Vec<String> {
     let paths: Vec<String> = rows.map(|row| row.split('"').next().unwrap().to_owned()).collect();
     assert!(paths.contains(&"/log-out".to_owned()) && paths.contains(&"/log-in".to_owned()), "{paths:?}");
     // Whatever a path names, it is never looked for.
-    paths.into_iter().map(|path| path.replace('{', "").replace('}', "")).collect()
+    paths.into_iter().map(|path| path.replace(['{', '}'], "")).collect()
 }
 
 /// Sends `body` as a page of this listener would, with other headers in their place.

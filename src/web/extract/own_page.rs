@@ -5,7 +5,7 @@ use actix_web::http::header;
 
 /// Whether a form came from a page of this origin. A header that is not sent says nothing against it; what the page put
 /// into the form is what proves it.
-pub(in crate::web) fn is_from_own_page(req: &HttpRequest, own_origin: &str) -> bool {
+pub fn is_from_own_page(req: &HttpRequest, own_origin: &str) -> bool {
     let mut sites = req.headers().get_all("sec-fetch-site").map(|value| value.to_str().unwrap_or_default());
     let site = sites.next();
     let mut origins = req.headers().get_all(header::ORIGIN).map(|value| value.to_str().unwrap_or_default());
