@@ -6,10 +6,12 @@
 
 mod admin;
 mod apply;
+mod audit;
 mod brand;
 mod check;
 mod confirm;
 mod demo;
+mod evidence;
 mod failure;
 mod grant;
 mod input;
@@ -76,6 +78,11 @@ enum Command {
     /// Make, list, change and remove administrators and API keys.
     #[command(subcommand)]
     Admin(admin::Command),
+    /// Read and verify the audit log, and erase personal data from it.
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Export all that is kept of a grant, or verify such an export, offline.
+    Evidence(evidence::Arguments),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -113,6 +120,8 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::Grant(command) => grant::run(&config, command, out),
         Command::Keys(command) => keys::run(&config, command, out),
         Command::Admin(command) => admin::run(&config, command, out),
+        Command::Audit(command) => audit::run(&config, command, out),
+        Command::Evidence(arguments) => evidence::run(&config, arguments, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),

@@ -11,7 +11,7 @@ use super::jws::Refused;
 use super::ring::{self, KeyRing};
 use super::seal::MasterKey;
 use super::signer::{Signer, generate_key};
-use super::{assertion, delegation_token, pa_jwt, receipt, turn_token};
+use super::{assertion, delegation_token, evidence, pa_jwt, receipt, turn_token};
 use crate::clock::Timestamp;
 use crate::domain::brand::SigningAlg;
 use crate::domain::id::{BrandId, BrandUser, GrantId, Issuer, KeyId, TokenId};
@@ -25,6 +25,7 @@ pub(super) const INTERFACE: &str = "https://provider.example.com/a2a/01M3R53Q5SZ
 pub(super) const AUTH: &str = "https://provider.example.com/a2a/01M3R53Q5SZQ6FQSMSDBSSREAA/oauth";
 pub(super) const AGENT: &str = "https://agent.example/turn";
 pub(super) const BODY: &[u8] = b"{}";
+const BODY_SHA256: &str = "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o";
 const PA: &str = "https://pa.example.com";
 const LOGIN: &str = "https://brand.example";
 
@@ -98,7 +99,7 @@ impl Stage {
         let mut claims = serde_json::json!({
             "iss": iss, "aud": aud, "iat": NOW.seconds(), "exp": NOW.seconds() + 60, "sub": "jane-4471", "jti": "c7d0a6ea-9e2e-4d92-a610-2518a0f27d20",
             "client_id": PA, "scope": "orders:read", "grant_id": "a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA",
-            "body_sha256": "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o",
+            "body_sha256": BODY_SHA256,
         });
         if place == Kind::Assertion {
             claims["user_code"] = "WDJB-MJHT".into();
@@ -129,6 +130,12 @@ impl Stage {
             }
             Kind::Receipt => receipt::sign(&self.ring, SigningAlg::Es256, &self.receipt_claims(), NOW).unwrap().jws,
             Kind::TurnToken => self.turn_token(),
+            Kind::Evidence => {
+                let claims = serde_json::json!({
+                    "iss": iss, "grant_id": "a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA", "iat": iat, "body_sha256": BODY_SHA256,
+                });
+                self.ring.sign_claims(NOW, SigningAlg::Es256, evidence::TYP, &claims).unwrap()
+            }
         }
     }
 
@@ -143,6 +150,7 @@ impl Stage {
             Kind::DelegationToken => delegation_token::verify(token, &self.ring, iss, aud, NOW).map(drop),
             Kind::Receipt => receipt::verify(token, &keys, Some(iss)).map(drop),
             Kind::TurnToken => turn_token::verify(token, &keys, iss, aud, BODY, NOW).map(drop),
+            Kind::Evidence => evidence::verify(token, &keys, Some(iss), &serde_json::json!({})).map(drop),
         }
     }
 }
@@ -155,11 +163,19 @@ enum Kind {
     DelegationToken,
     Receipt,
     TurnToken,
+    Evidence,
 }
 
 impl Kind {
-    const ALL: [Self; 6] =
-        [Self::PaJwt, Self::Assertion, Self::GrantsAssertion, Self::DelegationToken, Self::Receipt, Self::TurnToken];
+    const ALL: [Self; 7] = [
+        Self::PaJwt,
+        Self::Assertion,
+        Self::GrantsAssertion,
+        Self::DelegationToken,
+        Self::Receipt,
+        Self::TurnToken,
+        Self::Evidence,
+    ];
 
     /// `iss` and `aud` at the place that accepts this kind.
     const fn parties(self) -> (&'static str, &'static str) {
@@ -168,7 +184,7 @@ impl Kind {
             Self::Assertion => (LOGIN, "https://auth.brand.example/consent"),
             Self::GrantsAssertion => (LOGIN, "https://auth.brand.example/grants"),
             Self::DelegationToken => (AUTH, INTERFACE),
-            Self::Receipt => (INTERFACE, ""),
+            Self::Receipt | Self::Evidence => (INTERFACE, ""),
             Self::TurnToken => (INTERFACE, AGENT),
         }
     }
@@ -182,6 +198,7 @@ impl Kind {
             Self::DelegationToken => "delegation_token::verify",
             Self::Receipt => "receipt::verify",
             Self::TurnToken => "turn_token::verify",
+            Self::Evidence => "evidence::verify",
         }
     }
 
@@ -191,6 +208,7 @@ impl Kind {
             Self::DelegationToken => delegation_token::TYP,
             Self::Receipt => receipt::TYP,
             Self::TurnToken => turn_token::TYP,
+            Self::Evidence => evidence::TYP,
         }
     }
 }

@@ -8,5 +8,6 @@ pub mod agent;
 pub mod card;
 pub mod claims;
 pub mod discovery;
+pub mod evidence;
 pub mod json;
 pub mod oauth;

@@ -9,6 +9,7 @@ mod consent;
 mod decision;
 mod delegation;
 mod device_authorization;
+mod evidence;
 mod forms;
 mod hostile;
 mod hostile_text;
