@@ -113,6 +113,7 @@ impl App {
     ) -> Result<Self, StartError> {
         let master = Arc::new(master_key(&config)?);
         let store = Store::open(config.database_url.expose(), &config.database).await?;
+        let store = store.sealing_with(master.audit_key().clone());
         match store.schema().await? {
             Schema::Current => {}
             Schema::Behind(behind) => return Err(StartError::Behind(behind)),

@@ -6,10 +6,12 @@
 
 mod admin;
 mod apply;
+mod audit;
 mod brand;
 mod check;
 mod confirm;
 mod demo;
+mod evidence;
 mod failure;
 mod grant;
 mod input;
@@ -80,6 +82,11 @@ enum Command {
     /// Make, list and revoke the keys with which Brands' own account APIs ask whether a token is good.
     #[command(subcommand)]
     ResourceServerKey(resource_server_key::Command),
+    /// Read and verify the audit log, and erase personal data from it.
+    #[command(subcommand)]
+    Audit(audit::Command),
+    /// Export all that is kept of a grant, or verify such an export, offline.
+    Evidence(evidence::Arguments),
     /// Verify receipts, offline.
     #[command(subcommand)]
     Receipt(receipt::Command),
@@ -118,6 +125,8 @@ fn run(Arguments { config, command }: Arguments, out: &mut impl Write) -> Result
         Command::Keys(command) => keys::run(&config, command, out),
         Command::Admin(command) => admin::run(&config, command, out),
         Command::ResourceServerKey(command) => resource_server_key::run(&config, command, out),
+        Command::Audit(command) => audit::run(&config, command, out),
+        Command::Evidence(arguments) => evidence::run(&config, arguments, out),
         Command::Receipt(command) => receipt::run(command, out),
         Command::Token(command) => token::run(command, out),
         Command::Pages(arguments) => pages::run(&arguments, out),

@@ -11,7 +11,7 @@ use super::jws::Refused;
 use super::ring::{self, KeyRing};
 use super::seal::MasterKey;
 use super::signer::{Signer, generate_key};
-use super::{assertion, codes, delegation_token, pa_jwt, receipt, security_event, turn_token};
+use super::{assertion, codes, delegation_token, evidence, pa_jwt, receipt, security_event, turn_token};
 use crate::clock::Timestamp;
 use crate::domain::brand::SigningAlg;
 use crate::domain::event::{GrantEvent, Happened};
@@ -29,6 +29,7 @@ pub(super) const AUTH: &str = "https://provider.example.com/a2a/01M3R53Q5SZQ6FQS
 pub(super) const AGENT: &str = "https://agent.example/turn";
 pub(super) const EVENTS: &str = "https://brand.example/events";
 pub(super) const BODY: &[u8] = b"{}";
+const BODY_SHA256: &str = "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o";
 const PA: &str = "https://pa.example.com";
 const LOGIN: &str = "https://brand.example";
 
@@ -119,7 +120,7 @@ impl Stage {
         let mut claims = serde_json::json!({
             "iss": iss, "aud": aud, "iat": NOW.seconds(), "exp": NOW.seconds() + 60, "sub": "jane-4471", "jti": "c7d0a6ea-9e2e-4d92-a610-2518a0f27d20",
             "client_id": PA, "scope": "orders:read", "grant_id": "a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA",
-            "body_sha256": "RBNvo1WzZ4oRRq0W9-hknpT7T8If536DEMBg9hyq_4o",
+            "body_sha256": BODY_SHA256,
         });
         if place == Kind::Assertion {
             claims["user_code"] = "WDJB-MJHT".into();
@@ -156,6 +157,12 @@ impl Stage {
             Kind::SecurityEvent => {
                 security_event::sign(&self.ring, SigningAlg::Es256, &self.event_claims(), NOW).unwrap()
             }
+            Kind::Evidence => {
+                let claims = serde_json::json!({
+                    "iss": iss, "grant_id": "a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAA", "iat": iat, "body_sha256": BODY_SHA256,
+                });
+                self.ring.sign_claims(NOW, SigningAlg::Es256, evidence::TYP, &claims).unwrap()
+            }
         }
     }
 
@@ -171,6 +178,7 @@ impl Stage {
             Kind::Receipt => receipt::verify(token, &keys, Some(iss)).map(drop),
             Kind::TurnToken => turn_token::verify(token, &keys, iss, aud, BODY, NOW).map(drop),
             Kind::SecurityEvent => security_event::verify(token, &keys, iss, aud).map(drop),
+            Kind::Evidence => evidence::verify(token, &keys, Some(iss), &serde_json::json!({})).map(drop),
         }
     }
 }
@@ -184,10 +192,11 @@ enum Kind {
     Receipt,
     TurnToken,
     SecurityEvent,
+    Evidence,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::PaJwt,
         Self::Assertion,
         Self::GrantsAssertion,
@@ -195,6 +204,7 @@ impl Kind {
         Self::Receipt,
         Self::TurnToken,
         Self::SecurityEvent,
+        Self::Evidence,
     ];
 
     /// `iss` and `aud` at the place that accepts this kind.
@@ -204,7 +214,7 @@ impl Kind {
             Self::Assertion => (LOGIN, "https://auth.brand.example/consent"),
             Self::GrantsAssertion => (LOGIN, "https://auth.brand.example/grants"),
             Self::DelegationToken => (AUTH, INTERFACE),
-            Self::Receipt => (INTERFACE, ""),
+            Self::Receipt | Self::Evidence => (INTERFACE, ""),
             Self::TurnToken => (INTERFACE, AGENT),
             Self::SecurityEvent => (AUTH, EVENTS),
         }
@@ -220,6 +230,7 @@ impl Kind {
             Self::Receipt => "receipt::verify",
             Self::TurnToken => "turn_token::verify",
             Self::SecurityEvent => "security_event::verify",
+            Self::Evidence => "evidence::verify",
         }
     }
 
@@ -230,6 +241,7 @@ impl Kind {
             Self::Receipt => receipt::TYP,
             Self::TurnToken => turn_token::TYP,
             Self::SecurityEvent => security_event::TYP,
+            Self::Evidence => evidence::TYP,
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod assertion;
 mod claims;
 pub mod codes;
 pub mod delegation_token;
+pub mod evidence;
 pub mod jwks;
 pub mod jws;
 pub mod pa_jwt;

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::CryptoFailure;
+use crate::domain::audit::seal::AuditKey;
 use crate::entropy::Entropy;
 use crate::protocol::json;
 use crate::secret::Secret;
@@ -33,6 +34,7 @@ const TAG_CHARACTERS: usize = 22;
 pub struct MasterKey {
     sealing: Secret<[u8; 32]>,
     user_code: Secret<[u8; 32]>,
+    audit: AuditKey,
     fingerprint: String,
 }
 
@@ -106,7 +108,8 @@ impl MasterKey {
         let derive = |purpose: &str| derived(&bytes, purpose);
         let [a, b, c, d, e, f, ..] = *derive("fingerprint")?.expose();
         let fingerprint = format!("{a:02x}{b:02x}{c:02x}{d:02x}{e:02x}{f:02x}");
-        Ok(Self { sealing: derive("sealing")?, user_code: derive("user code")?, fingerprint })
+        let audit = AuditKey::new(derive("audit")?);
+        Ok(Self { sealing: derive("sealing")?, user_code: derive("user code")?, audit, fingerprint })
     }
 
     /// Tells two master keys apart and tells nothing else of them.
@@ -117,6 +120,11 @@ impl MasterKey {
     /// The key for the MACs of user codes.
     pub(super) const fn user_code_key(&self) -> &Secret<[u8; 32]> {
         &self.user_code
+    }
+
+    /// The key that seals the audit log.
+    pub const fn audit_key(&self) -> &AuditKey {
+        &self.audit
     }
 
     fn header(&self, bound_to: &str) -> Result<String, CryptoFailure> {

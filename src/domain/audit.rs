@@ -1,15 +1,20 @@
 //! The audit log's rows and their chain.
 //!
 //! Each row's digest covers the digest of the row before it in the same Brand, and of its payload rather than the payload
-//! itself: personal data can be erased from a row, and the chain still verifies and names the row as erased.
+//! itself: personal data can be erased from a row, and the chain still verifies and names the row as erased. Rows and head
+//! are sealed under a key that the database does not hold.
+
+pub mod chain;
+pub mod recorded;
+pub mod seal;
 
 use std::fmt;
-use std::fmt::Write as _;
+use std::str::FromStr;
 
-use openssl::sha::Sha256;
 use serde_json::Value;
 
-use super::id::{BrandId, Digest};
+use self::recorded::{Bound, Recorded};
+use super::id::{BrandId, Digest, InvalidId};
 use crate::clock::Timestamp;
 
 /// Who did something.
@@ -113,6 +118,14 @@ pub enum Action {
     ResourceServerKeyRevoked,
     /// A Brand was not told of something in time, and will not be.
     EventGivenUp,
+    /// A receipt was signed and stored.
+    ReceiptSigned,
+    /// The sweeper removed a batch of rows that had expired.
+    Swept,
+    /// The payload of another row of the chain was erased.
+    AuditErased,
+    /// The chain's head had no seal, or a wrong one, when the chain went on.
+    SealBroken,
 }
 
 impl Action {
@@ -151,6 +164,10 @@ impl Action {
             Self::ResourceServerKeyCreated => "resource_server_key_created",
             Self::ResourceServerKeyRevoked => "resource_server_key_revoked",
             Self::EventGivenUp => "event_given_up",
+            Self::ReceiptSigned => "receipt_signed",
+            Self::Swept => "swept",
+            Self::AuditErased => "audit_erased",
+            Self::SealBroken => "seal_broken",
         }
     }
 }
@@ -162,6 +179,51 @@ pub struct RequestId(pub String);
 impl fmt::Display for RequestId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Whose rows a chain holds. Written as the Brand's id or as `provider`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Chain {
+    /// What concerns the Provider as a whole.
+    Provider,
+    /// One Brand's.
+    Brand(BrandId),
+}
+
+impl Chain {
+    /// As it stands in the column `brand_id`: empty for the Provider's.
+    pub fn column(&self) -> &str {
+        self.brand().map_or("", BrandId::as_str)
+    }
+
+    /// Reads what stands in the column `brand_id`.
+    ///
+    /// # Errors
+    /// [`InvalidId`] when it is no Brand's id and not empty.
+    pub fn from_column(column: &str) -> Result<Self, InvalidId> {
+        if column.is_empty() { Ok(Self::Provider) } else { BrandId::parse(column).map(Self::Brand) }
+    }
+
+    /// The Brand, unless it is the Provider's.
+    pub const fn brand(&self) -> Option<&BrandId> {
+        match self {
+            Self::Provider => None,
+            Self::Brand(brand) => Some(brand),
+        }
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.brand().map_or("provider", BrandId::as_str))
+    }
+}
+
+impl FromStr for Chain {
+    type Err = InvalidId;
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        if text == "provider" { Ok(Self::Provider) } else { BrandId::parse(text).map(Self::Brand) }
     }
 }
 
@@ -191,27 +253,35 @@ impl Entry {
     }
 
     /// This row's digest at place `sequence` after the row whose digest is `previous`.
-    ///
-    /// Every field is preceded by its length, so that no two rows are written alike.
     pub fn digest(&self, sequence: i64, previous: &str, payload_digest: &str) -> Digest {
-        let mut hash = Sha256::new();
-        let mut field = |text: &str| {
-            let mut length = String::new();
-            let _ = write!(length, "{}:", text.len());
-            hash.update(length.as_bytes());
-            hash.update(text.as_bytes());
-        };
-        field(previous);
-        field(self.brand.as_ref().map_or("", BrandId::as_str));
-        field(&sequence.to_string());
-        field(&self.at.millis().to_string());
-        field(self.actor.kind());
-        field(self.actor.name());
-        field(self.action.name());
-        field(&self.subject);
-        field(&self.request.0);
-        field(payload_digest);
-        Digest::new(hash.finish())
+        let recorded = self.recorded(sequence, None, payload_digest.to_owned(), None);
+        recorded.computed_digest(previous)
+    }
+
+    /// The row at place `sequence`, without its digest and seal, with this payload and what else it vouches for.
+    pub fn recorded(
+        &self,
+        sequence: i64,
+        payload: Option<String>,
+        payload_digest: String,
+        bound: Option<&Bound>,
+    ) -> Recorded {
+        Recorded {
+            brand: self.brand.as_ref().map_or("", BrandId::as_str).to_owned(),
+            sequence,
+            at: self.at,
+            actor_kind: self.actor.kind().to_owned(),
+            actor: self.actor.name().to_owned(),
+            action: self.action.name().to_owned(),
+            subject: self.subject.clone(),
+            request: self.request.0.clone(),
+            payload,
+            payload_digest,
+            digest: String::new(),
+            seal: None,
+            bound_id: bound.map(|bound| bound.id.clone()),
+            bound_digest: bound.map(|bound| bound.digest.to_hex()),
+        }
     }
 }
 

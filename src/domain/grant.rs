@@ -7,6 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::id::{BrandId, BrandUser, Caller, GrantId};
 use super::scope::ScopeSet;
 use crate::clock::Timestamp;
@@ -92,6 +94,11 @@ impl FromStr for EndedBy {
 }
 
 impl Grant {
+    /// What of it a decision or a revocation changes, as it stands in the audit log.
+    pub fn to_audit(&self) -> Value {
+        json!({ "scopes": self.scopes.to_string(), "expires_at": self.expires_at.to_rfc3339() })
+    }
+
     /// Whether it allows anything at `now`.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.state == GrantState::Live && now < self.expires_at

@@ -17,6 +17,7 @@ use crate::domain::audit::{Action, Actor, Entry, RequestId};
 use crate::domain::id::{Caller, Issuer};
 use crate::domain::origin_issuer::OriginIssuer;
 use crate::domain::personal_agent::PersonalAgent;
+use crate::flow::admin::personal_agents::recorded;
 use crate::store::{Registered, Registration, StoreError};
 
 /// Why a caller is not known, in a word for logs and metrics. The answer is one and the same 401.
@@ -123,7 +124,7 @@ async fn register(
         action: Action::PersonalAgentRegistered,
         subject: agent.issuer.to_string(),
         request: request.clone(),
-        payload: json!({ "name": agent.name, "jwks_uri": agent.jwks_uri.as_str(), "enabled": agent.enabled }),
+        payload: json!({ "before": null, "after": recorded(agent) }),
     };
     let registered = app.store.register(&Registration { agent, most, entry: &entry, at }).await?;
     if registered == Registered::Done {

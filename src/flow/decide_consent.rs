@@ -129,7 +129,12 @@ impl Deciding<'_> {
             other => other,
         };
         let grant = self.grant(&device, &decision, now);
-        let entry = self.entry(&device, &grant.id, &decision, now);
+        let before = match &page.grant {
+            // Decided only if it is still the one that the page showed.
+            Some((id, _)) => self.app.store.grant(id).await?,
+            None => None,
+        };
+        let entry = self.entry(&device, before.as_ref(), &grant, &decision, now);
         let evidence = evidence(page, &device);
         let unit = Decide {
             decision: &decision,
@@ -178,21 +183,25 @@ impl Deciding<'_> {
     fn entry(
         &self,
         device: &DeviceAuthorization,
-        grant: &GrantId,
+        before: Option<&Grant>,
+        grant: &Grant,
         decision: &Decision,
         now: Timestamp,
     ) -> crate::domain::audit::Entry {
-        let (action, scopes) = match (decision, &self.page.grant) {
-            (Decision::Approve(scopes), None) => (Action::GrantCreated, scopes.clone()),
-            (Decision::Approve(scopes), Some(_)) => (Action::GrantChanged, scopes.clone()),
-            (Decision::Withdraw, Some(_)) => (Action::GrantEnded, ScopeSet::empty()),
-            (Decision::Withdraw, None) | (Decision::Deny, _) => (Action::RequestDenied, ScopeSet::empty()),
+        let action = match (decision, &self.page.grant) {
+            (Decision::Approve(_), None) => Action::GrantCreated,
+            (Decision::Approve(_), Some(_)) => Action::GrantChanged,
+            (Decision::Withdraw, Some(_)) => Action::GrantEnded,
+            (Decision::Withdraw, None) | (Decision::Deny, _) => Action::RequestDenied,
         };
-        let subject = match action {
-            Action::RequestDenied => device.id.to_string(),
-            _ => grant.to_string(),
+        let (subject, before, after) = match action {
+            Action::RequestDenied => (device.id.to_string(), json!("pending"), json!("denied")),
+            Action::GrantEnded => (grant.id.to_string(), json!(before.map(Grant::to_audit)), json!(null)),
+            _ => (grant.id.to_string(), json!(before.map(Grant::to_audit)), grant.to_audit()),
         };
-        let payload = json!({ "device": device.id.to_string(), "requested": device.requested.to_string(), "granted": scopes.to_string() });
+        let payload = json!({
+            "device": device.id.to_string(), "requested": device.requested.to_string(), "before": before, "after": after,
+        });
         let actor = Actor::User(self.page.brand_user.to_string());
         entry(&self.page.brand, now, actor, action, subject, self.posted.request, payload)
     }

@@ -55,7 +55,7 @@ pub async fn refresh(
             Presented::Rotate => {}
             Presented::Parallel | Presented::Revoked => return Ok(Refreshed::InvalidGrant),
             Presented::Reuse => {
-                let payload = json!({ "family": token.family.to_string() });
+                let payload = json!({ "family": token.family.to_string(), "before": "live", "after": "revoked" });
                 let entry = entry(&hosted.brand.id, now, actor, Action::RefreshReuse, &grant.id, request, payload);
                 app.store.revoke_family(token.family, &entry).await?;
                 return Ok(Refreshed::InvalidGrant);

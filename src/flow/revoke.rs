@@ -33,12 +33,13 @@ pub async fn revoke(
         }
     };
     let Some(id) = grant else { return Ok(()) };
-    match app.store.grant(&id).await? {
-        Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller && grant.is_live(now) => {}
+    let grant = match app.store.grant(&id).await? {
+        Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller && grant.is_live(now) => grant,
         Some(_) | None => return Ok(()),
-    }
+    };
     let actor = Actor::PersonalAgent(caller.issuer.to_string());
-    let entry = entry(&hosted.brand.id, now, actor, Action::GrantEnded, &id, request, json!({ "by": "revocation" }));
+    let payload = json!({ "before": grant.to_audit(), "after": null });
+    let entry = entry(&hosted.brand.id, now, actor, Action::GrantEnded, &id, request, payload);
     app.store.end_grant(&id, EndedBy::PersonalAgent, &entry).await?;
     Ok(())
 }

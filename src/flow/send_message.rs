@@ -399,6 +399,7 @@ impl Run {
             reply,
             receipt: grant.zip(jws).map(|(grant, jws)| (grant, id, jws)),
             close,
+            request: &self.request,
             now,
         }
     }

@@ -190,7 +190,9 @@ impl Opening<'_> {
         let evidence = evidence(&view.page, device);
         let cookie = codes::session_token(&self.app.entropy);
         let actor = Actor::User(self.assertion.sub.to_string());
-        let payload = json!({ "device": device.id.to_string(), "scope": device.requested.to_string() });
+        let payload = json!({
+            "device": device.id.to_string(), "scope": device.requested.to_string(), "before": "pending", "after": "approved",
+        });
         let brand = &self.hosted.brand.id;
         let entry = entry(brand, now, actor, Action::RequestApproved, &grant.id, self.posted.request, payload);
         let opens = Opens::Approval { grant, granted: &device.requested, evidence: &evidence, entry: &entry };

@@ -9,5 +9,6 @@ pub mod card;
 pub mod claims;
 pub mod discovery;
 pub mod event;
+pub mod evidence;
 pub mod json;
 pub mod oauth;

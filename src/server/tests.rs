@@ -131,6 +131,7 @@ async fn fill(config: &Config) {
     };
     let keys = brands.iter().map(|brand| key(&brand.id)).collect();
     let store = Store::open(config.database_url.expose(), &config.database).await.unwrap();
+    let store = store.sealing_with(master.audit_key().clone());
     store.migrate().await.unwrap();
     let apply = Apply {
         revision: store.directory_revision().await.unwrap(),

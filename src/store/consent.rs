@@ -8,6 +8,7 @@ use super::session::{BrowserSession, ConsentPage, put_page, put_session};
 use super::{Store, StoreError, audit, directory, grant};
 use crate::clock::Timestamp;
 use crate::domain::audit::Entry;
+use crate::domain::audit::recorded::{Bound, EvidenceColumns};
 use crate::domain::consent::{ShownScopes, SignInRecord};
 use crate::domain::device::Decision;
 use crate::domain::grant::{EndedBy, Grant};
@@ -126,14 +127,15 @@ impl Store {
             return Ok(SignedIn::Replayed);
         }
         put_session(&mut tx, digest, session).await?;
-        match &sign_in.opens {
+        let approved = match &sign_in.opens {
             Opens::Page(digest, page) => {
                 if !is_open(&mut tx, page.device, now).await? {
                     return Ok(SignedIn::Stale);
                 }
                 put_page(&mut tx, *digest, page).await?;
+                None
             }
-            Opens::Approval { grant, granted, evidence, entry: _ } => {
+            Opens::Approval { grant, granted, evidence, entry } => {
                 let Some(touched) = grant::touch(&mut tx, &grant.id, now).await? else {
                     return Ok(SignedIn::GrantGone);
                 };
@@ -142,13 +144,17 @@ impl Store {
                 {
                     return Ok(SignedIn::Stale);
                 }
-                put_evidence(&mut tx, evidence, "approved_without_page", Some(&grant.id), granted, now).await?;
+                let name = "approved_without_page";
+                Some((entry, put_evidence(&mut tx, evidence, name, Some(&grant.id), granted, now).await?))
             }
-            Opens::Grants(digest, page) => grants_page::put_page(&mut tx, *digest, page).await?,
-        }
+            Opens::Grants(digest, page) => {
+                grants_page::put_page(&mut tx, *digest, page).await?;
+                None
+            }
+        };
         audit::append(&mut tx, sign_in.entry).await?;
-        if let Opens::Approval { entry, .. } = &sign_in.opens {
-            audit::append(&mut tx, entry).await?;
+        if let Some((entry, bound)) = &approved {
+            audit::append_bound(&mut tx, entry, Some(bound)).await?;
         }
         tx.commit().await?;
         Ok(SignedIn::Done)
@@ -204,8 +210,8 @@ impl Store {
         if !close_code(&mut tx, evidence.device, outcome, now).await? {
             return Ok(Decided::CodeClosed);
         }
-        put_evidence(&mut tx, evidence, name, kept, &granted, now).await?;
-        audit::append(&mut tx, decide.entry).await?;
+        let bound = put_evidence(&mut tx, evidence, name, kept, &granted, now).await?;
+        audit::append_bound(&mut tx, decide.entry, Some(&bound)).await?;
         tx.commit().await?;
         Ok(Decided::Done)
     }
@@ -243,6 +249,7 @@ async fn close_code(
     Ok(row.is_some())
 }
 
+/// Keeps the evidence of a decision, and says what its audit row is to vouch for.
 async fn put_evidence(
     tx: &mut Tx,
     evidence: &Evidence,
@@ -250,27 +257,42 @@ async fn put_evidence(
     grant: Option<&GrantId>,
     granted: &ScopeSet,
     now: Timestamp,
-) -> Result<(), StoreError> {
+) -> Result<Bound, StoreError> {
     const SQL: &str = "INSERT INTO consent_evidence (device_authorization_id, brand_id, brand_user, pa_issuer, pa_sub,
         grant_id, decision, shown, language, granted, assertion, decided_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
     let shown = serde_json::to_string(&evidence.shown)?;
     let record = serde_json::to_string(&evidence.sign_in)?;
+    let (device, granted) = (evidence.device.to_string(), granted.to_string());
+    let columns = EvidenceColumns {
+        device: &device,
+        brand: evidence.brand.as_str(),
+        brand_user: evidence.brand_user.as_str(),
+        pa_issuer: evidence.caller.issuer.as_str(),
+        pa_sub: evidence.caller.sub.as_str(),
+        grant: grant.map(GrantId::as_str),
+        decision,
+        shown: &shown,
+        language: &evidence.language,
+        granted: &granted,
+        assertion: &record,
+        decided_at: now,
+    };
     execute!(
         tx,
         query(SQL)
-            .bind(evidence.device.to_string())
-            .bind(evidence.brand.as_str())
-            .bind(evidence.brand_user.as_str())
-            .bind(evidence.caller.issuer.as_str())
-            .bind(evidence.caller.sub.as_str())
-            .bind(grant.map(GrantId::as_str))
-            .bind(decision)
-            .bind(&shown)
-            .bind(&evidence.language)
-            .bind(granted.to_string())
-            .bind(&record)
-            .bind(now.millis())
+            .bind(columns.device)
+            .bind(columns.brand)
+            .bind(columns.brand_user)
+            .bind(columns.pa_issuer)
+            .bind(columns.pa_sub)
+            .bind(columns.grant)
+            .bind(columns.decision)
+            .bind(columns.shown)
+            .bind(columns.language)
+            .bind(columns.granted)
+            .bind(columns.assertion)
+            .bind(columns.decided_at.millis())
     )?;
-    Ok(())
+    Ok(Bound { digest: columns.digest(), id: device })
 }

@@ -1,12 +1,15 @@
 //! Contexts, turns and receipts: one agent run per stored reply.
 
-use sqlx::{FromRow, query, query_as, query_scalar};
-
 use std::time::Duration;
 
+use serde_json::json;
+use sqlx::{FromRow, query, query_as, query_scalar};
+
 use super::dialect::{Tx, execute, in_tx, read};
-use super::{Consistent, Store, StoreError, grant};
+use super::{Consistent, Store, StoreError, audit, grant};
 use crate::clock::Timestamp;
+use crate::domain::audit::recorded::{Bound, ReceiptColumns};
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
 use crate::domain::conversation::{Admission, Authority, Context, Reservation, Turn, TurnState, admit};
 use crate::domain::grant::EndedBy;
 use crate::domain::id::{BrandId, BrandUser, Caller, ContextId, DeviceAuthorizationId, GrantId, MessageId, ReceiptId};
@@ -128,6 +131,8 @@ pub struct TurnDone<'a> {
     pub receipt: Option<(&'a GrantId, ReceiptId, &'a str)>,
     /// Whether the agent closed the context.
     pub close: bool,
+    /// During which request.
+    pub request: &'a RequestId,
     /// The unit's instant.
     pub now: Timestamp,
 }
@@ -232,24 +237,43 @@ impl Store {
     }
 }
 
-/// Puts a stored turn's receipt beside it.
+/// Puts a stored turn's receipt beside it, with its audit row, for which this comes last in a unit.
 pub(super) async fn put_receipt(tx: &mut Tx, done: &TurnDone<'_>) -> Result<(), StoreError> {
     const RECEIPT: &str = "INSERT INTO receipt (id, brand_id, grant_id, context_id, message_id, jws, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
-    if let Some((grant, id, jws)) = done.receipt {
-        execute!(
-            tx,
-            query(RECEIPT)
-                .bind(id.to_string())
-                .bind(done.brand.as_str())
-                .bind(grant.as_str())
-                .bind(done.reservation.context.to_string())
-                .bind(done.reservation.message.as_str())
-                .bind(jws)
-                .bind(done.now.millis())
-        )?;
-    }
-    Ok(())
+    let Some((grant, id, jws)) = done.receipt else { return Ok(()) };
+    let (id, context) = (id.to_string(), done.reservation.context.to_string());
+    let receipt = ReceiptColumns {
+        id: &id,
+        brand: done.brand.as_str(),
+        grant: grant.as_str(),
+        context: &context,
+        message: done.reservation.message.as_str(),
+        jws,
+        created_at: done.now,
+    };
+    execute!(
+        tx,
+        query(RECEIPT)
+            .bind(receipt.id)
+            .bind(receipt.brand)
+            .bind(receipt.grant)
+            .bind(receipt.context)
+            .bind(receipt.message)
+            .bind(receipt.jws)
+            .bind(receipt.created_at.millis())
+    )?;
+    let entry = Entry {
+        brand: Some(done.brand.clone()),
+        at: done.now,
+        actor: Actor::Assent,
+        action: Action::ReceiptSigned,
+        subject: grant.to_string(),
+        request: done.request.clone(),
+        payload: json!({ "receipt": id }),
+    };
+    let bound = Bound { digest: receipt.digest(), id };
+    audit::append_bound(tx, &entry, Some(&bound)).await
 }
 
 /// Notes the turn in its context. This comes before the turn itself, as in a reservation: two that took the rows in

@@ -11,18 +11,32 @@ use sqlx::{Connection as _, PgConnection, PgPool, Postgres, Sqlite, SqlitePool, 
 
 use super::{Schema, StoreError};
 use crate::config::DatabaseConfig;
+use crate::domain::audit::seal::AuditKey;
+
+/// The database, and the key with which its audit rows are sealed, where it was opened with one.
+#[derive(Clone, Debug)]
+pub(super) struct Database {
+    pub(super) pools: Pools,
+    audit_key: Option<AuditKey>,
+}
 
 /// The pools of whichever database it is.
 #[derive(Clone, Debug)]
-pub(super) enum Database {
+pub(super) enum Pools {
     /// One writer, so that no transaction meets a lock, and several readers.
     Sqlite { writer: SqlitePool, reader: SqlitePool },
     /// One pool for both.
     Postgres(PgPool),
 }
 
+/// A transaction, and the key with which it seals audit rows.
+pub(super) struct Tx {
+    pub(super) inner: Inner,
+    audit_key: Option<AuditKey>,
+}
+
 /// A transaction of whichever database it is.
-pub(super) enum Tx {
+pub(super) enum Inner {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
 }
@@ -30,12 +44,12 @@ pub(super) enum Tx {
 /// Runs a query in a transaction: `in_tx!(tx, c => query_as::<_, Row>(SQL).bind(x).fetch_optional(c))`.
 macro_rules! in_tx {
     ($tx:expr, $connection:ident => $query:expr) => {
-        match $tx {
-            $crate::store::dialect::Tx::Sqlite(tx) => {
+        match &mut $tx.inner {
+            $crate::store::dialect::Inner::Sqlite(tx) => {
                 let $connection = &mut **tx;
                 $query.await
             }
-            $crate::store::dialect::Tx::Postgres(tx) => {
+            $crate::store::dialect::Inner::Postgres(tx) => {
                 let $connection = &mut **tx;
                 $query.await
             }
@@ -46,9 +60,11 @@ macro_rules! in_tx {
 /// Runs a statement in a transaction and counts the rows it changed: `execute!(tx, query(SQL).bind(x))`.
 macro_rules! execute {
     ($tx:expr, $query:expr) => {
-        match $tx {
-            $crate::store::dialect::Tx::Sqlite(tx) => $query.execute(&mut **tx).await.map(|done| done.rows_affected()),
-            $crate::store::dialect::Tx::Postgres(tx) => {
+        match &mut $tx.inner {
+            $crate::store::dialect::Inner::Sqlite(tx) => {
+                $query.execute(&mut **tx).await.map(|done| done.rows_affected())
+            }
+            $crate::store::dialect::Inner::Postgres(tx) => {
                 $query.execute(&mut **tx).await.map(|done| done.rows_affected())
             }
         }
@@ -58,9 +74,9 @@ macro_rules! execute {
 /// Runs a query outside a transaction, on a connection that is not used for writing.
 macro_rules! read {
     ($store:expr, $pool:ident => $query:expr) => {
-        match &$store.0 {
-            $crate::store::dialect::Database::Sqlite { reader: $pool, .. } => $query.await,
-            $crate::store::dialect::Database::Postgres($pool) => $query.await,
+        match &$store.0.pools {
+            $crate::store::dialect::Pools::Sqlite { reader: $pool, .. } => $query.await,
+            $crate::store::dialect::Pools::Postgres($pool) => $query.await,
         }
     };
 }
@@ -94,7 +110,7 @@ impl Database {
                 .test_before_acquire(false)
                 .connect_with(options.read_only(true).create_if_missing(false))
                 .await?;
-            return Ok(Self::Sqlite { writer, reader });
+            return Ok(Self { pools: Pools::Sqlite { writer, reader }, audit_key: None });
         }
         if url.starts_with("postgres:") || url.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(url)?;
@@ -104,36 +120,56 @@ impl Database {
                 .after_connect(move |connection, _| Box::pin(wait_for_locks(connection, wait)))
                 .connect_with(options)
                 .await?;
-            return Ok(Self::Postgres(pool));
+            return Ok(Self { pools: Pools::Postgres(pool), audit_key: None });
         }
         Err(StoreError::UnknownDatabase)
     }
 
     pub(super) async fn begin(&self) -> Result<Tx, StoreError> {
-        Ok(match self {
-            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
-        })
+        let inner = match &self.pools {
+            Pools::Sqlite { writer, .. } => Inner::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Pools::Postgres(pool) => Inner::Postgres(pool.begin().await?),
+        };
+        Ok(Tx { inner, audit_key: self.audit_key.clone() })
+    }
+
+    /// The key with which audit rows are sealed.
+    pub(super) fn audit_key(&self) -> Result<&AuditKey, StoreError> {
+        self.audit_key.as_ref().ok_or(StoreError::NoAuditKey)
+    }
+
+    /// A transaction that only reads, and sees everything as of one instant. It holds nobody up.
+    pub(super) async fn snapshot(&self) -> Result<Tx, StoreError> {
+        const PG: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        let inner = match &self.pools {
+            Pools::Sqlite { reader, .. } => Inner::Sqlite(reader.begin().await?),
+            Pools::Postgres(pool) => Inner::Postgres(pool.begin_with(PG).await?),
+        };
+        Ok(Tx { inner, audit_key: self.audit_key.clone() })
+    }
+
+    pub(super) fn seal_with(&mut self, key: AuditKey) {
+        self.audit_key = Some(key);
     }
 
     fn migrator(&self) -> Migrator {
-        let own = match self {
-            Self::Sqlite { .. } => &SQLITE,
-            Self::Postgres(_) => &POSTGRES,
+        let own = match &self.pools {
+            Pools::Sqlite { .. } => &SQLITE,
+            Pools::Postgres(_) => &POSTGRES,
         };
         Migrator::with_migrations(COMMON.iter().chain(own.iter()).cloned().collect())
     }
 
     pub(super) async fn migrate(&self) -> Result<(), StoreError> {
         let migrator = self.migrator();
-        match self {
+        match &self.pools {
             // SQLite's migrator takes no lock, so the writer's own keeps a second process out from first to last.
-            Self::Sqlite { writer, .. } => {
+            Pools::Sqlite { writer, .. } => {
                 let mut tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 migrator.run(&mut *tx).await?;
                 tx.commit().await?;
             }
-            Self::Postgres(pool) => {
+            Pools::Postgres(pool) => {
                 // Another node's migration is waited for, however long it takes.
                 let mut connection = pool.acquire().await?.detach();
                 sqlx::query("SET lock_timeout = 0").execute(&mut connection).await?;
@@ -148,12 +184,12 @@ impl Database {
         const TABLES: &str = "SELECT COUNT(*) FROM sqlite_master WHERE name = '_sqlx_migrations'";
         const EXISTS: &str = "SELECT COUNT(to_regclass('_sqlx_migrations'))";
         const DONE: &str = "SELECT version FROM _sqlx_migrations WHERE success = TRUE";
-        let done: Vec<i64> = match self {
-            Self::Sqlite { reader, .. } => match sqlx::query_scalar::<_, i64>(TABLES).fetch_one(reader).await? {
+        let done: Vec<i64> = match &self.pools {
+            Pools::Sqlite { reader, .. } => match sqlx::query_scalar::<_, i64>(TABLES).fetch_one(reader).await? {
                 0 => Vec::new(),
                 _ => sqlx::query_scalar(DONE).fetch_all(reader).await?,
             },
-            Self::Postgres(pool) => match sqlx::query_scalar::<_, i64>(EXISTS).fetch_one(pool).await? {
+            Pools::Postgres(pool) => match sqlx::query_scalar::<_, i64>(EXISTS).fetch_one(pool).await? {
                 0 => Vec::new(),
                 _ => sqlx::query_scalar(DONE).fetch_all(pool).await?,
             },
@@ -169,19 +205,19 @@ impl Database {
     }
 
     pub(super) const fn kind(&self) -> &'static str {
-        match self {
-            Self::Sqlite { .. } => "sqlite",
-            Self::Postgres(_) => "postgres",
+        match &self.pools {
+            Pools::Sqlite { .. } => "sqlite",
+            Pools::Postgres(_) => "postgres",
         }
     }
 
     pub(super) async fn close(&self) {
-        match self {
-            Self::Sqlite { writer, reader } => {
+        match &self.pools {
+            Pools::Sqlite { writer, reader } => {
                 reader.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Pools::Postgres(pool) => pool.close().await,
         }
     }
 }
@@ -194,10 +230,15 @@ async fn wait_for_locks(connection: &mut PgConnection, wait: Duration) -> sqlx::
 }
 
 impl Tx {
+    /// The key with which audit rows are sealed.
+    pub(super) fn audit_key(&self) -> Result<&AuditKey, StoreError> {
+        self.audit_key.as_ref().ok_or(StoreError::NoAuditKey)
+    }
+
     pub(super) async fn commit(self) -> Result<(), StoreError> {
-        match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
+        match self.inner {
+            Inner::Sqlite(tx) => tx.commit().await?,
+            Inner::Postgres(tx) => tx.commit().await?,
         }
         Ok(())
     }
@@ -205,7 +246,7 @@ impl Tx {
     /// Lets no other transaction that locks or shares `key` run beside this one. SQLite's writers are one anyway.
     pub(super) async fn lock(&mut self, key: &str) -> Result<(), StoreError> {
         const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
-        if let Self::Postgres(tx) = self {
+        if let Inner::Postgres(tx) = &mut self.inner {
             sqlx::query(LOCK).bind(key).execute(&mut **tx).await?;
         }
         Ok(())
@@ -214,7 +255,7 @@ impl Tx {
     /// Lets no transaction that locks `key` run beside this one; others that share it may.
     pub(super) async fn share(&mut self, key: &str) -> Result<(), StoreError> {
         const SHARE: &str = "SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))";
-        if let Self::Postgres(tx) = self {
+        if let Inner::Postgres(tx) = &mut self.inner {
             sqlx::query(SHARE).bind(key).execute(&mut **tx).await?;
         }
         Ok(())

@@ -225,7 +225,10 @@ impl Store {
                     action,
                     subject: change.grant.to_string(),
                     request: apply.request.clone(),
-                    payload: json!({ "before": change.before.to_string(), "after": change.left.to_string() }),
+                    payload: json!({
+                        "before": { "scopes": change.before.to_string() },
+                        "after": (!change.left.is_empty()).then(|| json!({ "scopes": change.left.to_string() })),
+                    }),
                 });
             }
         }

@@ -15,6 +15,7 @@ mod dialect;
 mod directory;
 mod directory_list;
 mod event;
+mod evidence;
 mod grant;
 mod grant_history;
 mod grant_list;
@@ -29,6 +30,7 @@ mod sweep;
 
 pub use administrator::{AccountChange, ChangeAccount, ChangedAccount};
 pub use administrator_session::OpenSession;
+pub use audit::{AuditCursor, AuditFilter, Erased};
 pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};
 pub use conversation::{Completed, ContextChoice, Reserve, Reserved, TurnDone};
 pub use device::{Created, NewDeviceAuthorization};
@@ -36,6 +38,7 @@ pub use directory::{Applied, Apply, DirectoryRows};
 pub use directory_list::{
     BrandFilter, BrandRecord, BrandSort, PersonalAgentFilter, PersonalAgentRecord, PersonalAgentSort,
 };
+pub use evidence::{GrantRecord, KeptDecision, KeptReceipt, KeptToken};
 pub use grant_history::{DecisionRecord, ReceiptFilter, ReceiptRecord, TokenRecord};
 pub use grant_list::{EndedBatch, GrantCount, GrantFilter, GrantSort, GrantStanding};
 pub use grants_page::{GrantsPage, LoggedReceipt};
@@ -50,6 +53,7 @@ use std::time::Duration;
 use dialect::Database;
 
 use crate::config::DatabaseConfig;
+use crate::domain::audit::seal::{AuditKey, SealFailed};
 
 /// The database, whichever it is.
 #[derive(Clone, Debug)]
@@ -89,6 +93,12 @@ pub enum StoreError {
     /// A value that could not be written as JSON.
     #[error("JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// Something is to be audited, and the store was opened without the key that seals audit rows.
+    #[error("the audit log cannot be written or verified without the master key")]
+    NoAuditKey,
+    /// An audit row could not be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealFailed),
 }
 
 impl StoreError {
@@ -99,7 +109,7 @@ impl StoreError {
             Self::Database(sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_)) => true,
             Self::Database(sqlx::Error::Database(error)) => dialect::is_passing(error.as_ref()),
             Self::Database(_) | Self::Migration(_) | Self::UnknownDatabase => false,
-            Self::Inconsistent { .. } | Self::Json(_) => false,
+            Self::Inconsistent { .. } | Self::Json(_) | Self::NoAuditKey | Self::Seal(_) => false,
         }
     }
 }
@@ -123,12 +133,19 @@ impl<T, E> Consistent<T> for Result<T, E> {
 
 impl Store {
     /// Opens the database at `url` (`sqlite://path`, created when it is not there, or `postgres://…`) with as many
-    /// connections as `bounds` allows.
+    /// connections as `bounds` allows. What is audited can be written once [`Store::sealing_with`] was called.
     ///
     /// # Errors
     /// [`StoreError`] when the address is of neither kind or the database cannot be opened.
     pub async fn open(url: &str, bounds: &DatabaseConfig) -> Result<Self, StoreError> {
         Database::open(url, bounds).await.map(Self)
+    }
+
+    /// The same, able to write what belongs into the audit log: its rows are sealed with `key`.
+    #[must_use]
+    pub fn sealing_with(mut self, key: AuditKey) -> Self {
+        self.0.seal_with(key);
+        self
     }
 
     /// Brings the schema up to date. Safe to run on several nodes at once.

@@ -1,10 +1,12 @@
-//! Rows that nothing can ask for any more leave in batches; evidence stays.
+//! Rows that nothing can ask for any more leave in batches, each of which is one audit row; evidence stays.
 
+use serde_json::json;
 use sqlx::query;
 
-use super::dialect::execute;
-use super::{Store, StoreError};
+use super::dialect::{Tx, execute};
+use super::{Store, StoreError, audit};
 use crate::clock::Timestamp;
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
 
 /// Two nodes that removed the same rows in different orders would stop each other.
 const SWEEP: &str = "sweep";
@@ -16,29 +18,52 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done.
-    pub async fn sweep(&self, before: Timestamp, batch: i64) -> Result<u64, StoreError> {
-        const STATEMENTS: [&str; 7] = [
-            "DELETE FROM assertion_jti WHERE (brand_id, jti) IN
+    pub async fn sweep(&self, before: Timestamp, batch: i64, now: Timestamp) -> Result<u64, StoreError> {
+        const STATEMENTS: [(&str, &str); 7] = [
+            (
+                "assertion_jti",
+                "DELETE FROM assertion_jti WHERE (brand_id, jti) IN
                 (SELECT brand_id, jti FROM assertion_jti WHERE forget_at < $1 ORDER BY forget_at LIMIT $2)",
-            "DELETE FROM browser_session WHERE digest IN
+            ),
+            (
+                "browser_session",
+                "DELETE FROM browser_session WHERE digest IN
                 (SELECT digest FROM browser_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
-            "DELETE FROM consent_page WHERE digest IN
+            ),
+            (
+                "consent_page",
+                "DELETE FROM consent_page WHERE digest IN
                 (SELECT digest FROM consent_page WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
-            "DELETE FROM grants_page WHERE digest IN
+            ),
+            (
+                "grants_page",
+                "DELETE FROM grants_page WHERE digest IN
                 (SELECT digest FROM grants_page WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
-            "DELETE FROM device_authorization WHERE id IN
+            ),
+            (
+                "device_authorization",
+                "DELETE FROM device_authorization WHERE id IN
                 (SELECT id FROM device_authorization WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
-            "DELETE FROM administrator_session WHERE digest IN
+            ),
+            (
+                "administrator_session",
+                "DELETE FROM administrator_session WHERE digest IN
                 (SELECT digest FROM administrator_session WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)",
-            "DELETE FROM api_idempotency WHERE (api_key_id, key_digest) IN
+            ),
+            (
+                "api_idempotency",
+                "DELETE FROM api_idempotency WHERE (api_key_id, key_digest) IN
                 (SELECT api_key_id, key_digest FROM api_idempotency WHERE created_at < $1 ORDER BY created_at LIMIT $2)",
+            ),
         ];
         let mut removed = 0;
-        for statement in STATEMENTS {
+        for (table, statement) in STATEMENTS {
             let mut tx = self.0.begin().await?;
             tx.lock(SWEEP).await?;
-            removed += execute!(&mut tx, query(statement).bind(before.millis()).bind(batch))?;
+            let left = execute!(&mut tx, query(statement).bind(before.millis()).bind(batch))?;
+            record(&mut tx, table, left, before, now).await?;
             tx.commit().await?;
+            removed += left;
         }
         Ok(removed)
     }
@@ -47,7 +72,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done.
-    pub async fn sweep_contexts(&self, before: Timestamp, batch: i64) -> Result<u64, StoreError> {
+    pub async fn sweep_contexts(&self, before: Timestamp, batch: i64, now: Timestamp) -> Result<u64, StoreError> {
         const TURNS: &str = "DELETE FROM turn WHERE context_id IN
             (SELECT id FROM context WHERE last_turn_at < $1 ORDER BY last_turn_at LIMIT $2)";
         const CONTEXTS: &str = "DELETE FROM context WHERE id IN
@@ -57,7 +82,25 @@ impl Store {
         tx.lock(SWEEP).await?;
         execute!(&mut tx, query(TURNS).bind(before.millis()).bind(batch))?;
         let removed = execute!(&mut tx, query(CONTEXTS).bind(before.millis()).bind(batch))?;
+        record(&mut tx, "context", removed, before, now).await?;
         tx.commit().await?;
         Ok(removed)
     }
+}
+
+/// The audit row of a batch, if anything left.
+async fn record(tx: &mut Tx, table: &str, removed: u64, before: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    if removed == 0 {
+        return Ok(());
+    }
+    let entry = Entry {
+        brand: None,
+        at: now,
+        actor: Actor::Assent,
+        action: Action::Swept,
+        subject: table.to_owned(),
+        request: RequestId("sweep".to_owned()),
+        payload: json!({ "removed": removed, "expired_before": before.to_rfc3339() }),
+    };
+    audit::append(tx, &entry).await
 }

@@ -125,7 +125,7 @@ jwks_uri = "https://pa.example.com/jwks.json"
 #[test]
 fn a_file_is_applied_once_and_then_changes_nothing() {
     let place = Place::bare();
-    assert_eq!(place.run(&["migrate"]).done(), "6 migrations done\n");
+    assert_eq!(place.run(&["migrate"]).done(), "8 migrations done\n");
     assert_eq!(place.run(&["migrate"]).done(), "0 migrations done\n");
 
     place.write("brands.toml", &format!("{PERSONAL_AGENT}{}", apply_file("Skyline", "https://auth.brand.example")));

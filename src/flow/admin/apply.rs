@@ -292,7 +292,7 @@ impl Plan {
             by.entry(Some(&brand.id), now, Action::BrandApplied, &brand.id, payload)
         });
         let keys = keys.iter().map(|key| {
-            let payload = json!({ "alg": key.alg.name() });
+            let payload = json!({ "before": null, "after": { "alg": key.alg.name() } });
             by.entry(Some(&key.brand), now, Action::KeyCreated, &key.id, payload)
         });
         agents.chain(brands).chain(keys).collect()

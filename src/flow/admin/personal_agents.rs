@@ -133,6 +133,6 @@ pub async fn put(app: &App, by: &By, issuer: &Issuer, wanted: &Wanted) -> Result
 }
 
 /// What the audit log keeps of a personal agent.
-pub(super) fn recorded(agent: &PersonalAgent) -> Value {
+pub(in crate::flow) fn recorded(agent: &PersonalAgent) -> Value {
     json!({ "name": agent.name, "jwks_uri": agent.jwks_uri.as_str(), "enabled": agent.enabled })
 }

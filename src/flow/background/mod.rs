@@ -65,9 +65,9 @@ async fn again_and_again<F: Future<Output = ()>>(pause: Duration, mut step: impl
 async fn sweep_once(app: &App) -> Result<(), crate::store::StoreError> {
     let now = app.clock.now();
     let full = u64::try_from(BATCH).unwrap_or(u64::MAX);
-    while app.store.sweep(now.minus(KEPT), BATCH).await? >= full {}
+    while app.store.sweep(now.minus(KEPT), BATCH, now).await? >= full {}
     let idle = app.config.conversation_idle();
-    while app.store.sweep_contexts(now.minus(idle + idle), BATCH).await? >= full {}
+    while app.store.sweep_contexts(now.minus(idle + idle), BATCH, now).await? >= full {}
     let (before, request) = (now.minus(app.config.events.give_up_after()), RequestId(app.entropy.uuid().to_string()));
     while app.store.give_up_events(before, BATCH, &request, now).await? >= full {}
     Ok(())

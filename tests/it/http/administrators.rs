@@ -118,7 +118,7 @@ on_both_databases! {
         assert!(answer.text().contains("not logged in any more"));
         assert_eq!(db.contents().await, before);
         // The sweeper removes their rows a day later.
-        world.app.store.sweep(world.clock.now().plus(Duration::from_secs(1)), 100).await.unwrap();
+        world.app.store.sweep(world.clock.now().plus(Duration::from_secs(1)), 100, world.clock.now()).await.unwrap();
         assert_eq!(db.count("SELECT digest FROM administrator_session").await, 0);
         world.stop().await;
     }

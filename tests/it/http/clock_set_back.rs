@@ -63,7 +63,8 @@ on_both_databases! {
         // A day and more later its id has left; the assertion has run out long ago, and stays so.
         for (later, back) in [(0, 60), (149, 60), (500, 60), (2 * 86_400, 60)] {
             world.advance(later);
-            world.app.store.sweep(world.clock.now().minus(Duration::from_secs(86_400)), 500).await.unwrap();
+            let now = world.clock.now();
+            world.app.store.sweep(now.minus(Duration::from_secs(86_400)), 500, now).await.unwrap();
             world.clock.set_back(Duration::from_secs(back));
             assert_eq!(world.post_assertion(SHOP, &assertion).await.status(), 403, "after {later} s");
             world.advance(back);

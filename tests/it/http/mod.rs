@@ -10,6 +10,7 @@ mod decision;
 mod delegation;
 mod device_authorization;
 mod events;
+mod evidence;
 mod forms;
 mod grants;
 mod hostile;

@@ -281,10 +281,10 @@ impl Node {
         let (store, idle) = (&self.app.store, self.app.config.conversation_idle());
         let mut left = 0;
         let before = model.now.minus(KEPT);
-        while let removed @ 1.. = store.sweep(before, BATCH).await? {
+        while let removed @ 1.. = store.sweep(before, BATCH, model.now).await? {
             left += removed;
         }
-        while let removed @ 1.. = store.sweep_contexts(model.now.minus(idle + idle), BATCH).await? {
+        while let removed @ 1.. = store.sweep_contexts(model.now.minus(idle + idle), BATCH, model.now).await? {
             left += removed;
         }
         Ok(if left > 0 { Answer::Done("rows left") } else { Answer::Refused("nothing to sweep") })

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use openssl::sha::sha256;
 use serde_json::json;
 
-use crate::support::build::{NOW, after, authority, bank, caller, entry, jane, message, reserve, shop};
+use crate::support::build::{NOW, REQUEST, after, authority, bank, caller, entry, jane, message, reserve, shop};
 use crate::support::database::{Database, Kind, on_both_databases};
 
 /// The stored text of one row's column, from `column=value` words of a query for just that column.
@@ -132,6 +132,10 @@ on_both_databases! {
             Action::ResourceServerKeyCreated,
             Action::ResourceServerKeyRevoked,
             Action::EventGivenUp,
+            Action::ReceiptSigned,
+            Action::Swept,
+            Action::AuditErased,
+            Action::SealBroken,
         ];
         for actor in actors {
             db.record(&Entry { actor, ..entry(Action::SignedIn) }).await.unwrap();
@@ -157,6 +161,7 @@ on_both_databases! {
             reply: "done",
             receipt: Some((&grant.id, db.build.receipt(), "jws")),
             close: false,
+            request: &REQUEST,
             now: NOW,
         })
         .await;
@@ -167,17 +172,21 @@ on_both_databases! {
             "UPDATE audit SET payload = NULL, subject = 'x' WHERE sequence = 1",
             "UPDATE audit SET payload = NULL, digest = 'x' WHERE sequence = 1",
             "UPDATE audit SET actor = 'x'",
+            "UPDATE audit SET payload = NULL, seal = NULL WHERE sequence = 1",
+            "UPDATE audit SET payload = NULL, bound_id = 'x' WHERE sequence = 1",
+            "UPDATE audit SET payload = NULL, bound_digest = NULL WHERE sequence = 1",
             "DELETE FROM audit",
             "UPDATE receipt SET jws = 'x'",
             "DELETE FROM receipt",
             "UPDATE consent_evidence SET granted = 'x'",
             "DELETE FROM consent_evidence",
+            "DELETE FROM audit_head",
         ] {
             let refused = db.statement(sql).await.unwrap_err();
             assert!(refused.contains("append-only"), "{sql}: {refused}");
         }
         if db.kind == Kind::Postgres {
-            for sql in ["TRUNCATE audit", "TRUNCATE receipt", "TRUNCATE consent_evidence"] {
+            for sql in ["TRUNCATE audit", "TRUNCATE receipt", "TRUNCATE consent_evidence", "TRUNCATE audit_head"] {
                 assert!(db.statement(sql).await.unwrap_err().contains("append-only"), "{sql}");
             }
         }

@@ -7,7 +7,7 @@ use assent::store::{Completed, ContextChoice, Reserved, TurnDone};
 use futures_util::future::join_all;
 
 use crate::support::build::{
-    IDLE, LEASE, NOW, after, authority, bank, caller, caller_of, jane, message, reserve, scopes, shop, user,
+    IDLE, LEASE, NOW, REQUEST, after, authority, bank, caller, caller_of, jane, message, reserve, scopes, shop, user,
 };
 use crate::support::database::{Database, on_both_databases};
 
@@ -17,7 +17,7 @@ pub(super) fn done<'a>(
     brand: &'a assent::domain::id::BrandId,
     reply: &'a str,
 ) -> TurnDone<'a> {
-    TurnDone { reservation, brand, reply, receipt: None, close: false, now: NOW }
+    TurnDone { reservation, brand, reply, receipt: None, close: false, request: &REQUEST, now: NOW }
 }
 
 pub(super) fn receipt<'a>(db: &Database, grant: &'a Grant, jws: &'a str) -> Option<(&'a GrantId, ReceiptId, &'a str)> {

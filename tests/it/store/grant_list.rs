@@ -15,6 +15,7 @@ use assent::store::{
 };
 use futures_util::future::join_all;
 
+use super::conversation::done;
 use crate::support::build::{
     NOW, after, authority, bank, caller, entry, entry_at, jane, message, other_agent, reserve, scopes, shop, user,
 };
@@ -253,8 +254,8 @@ on_both_databases! {
             let choice = ContextChoice::New(db.build.context());
             let reservation = db.running(&reserve(&brand, &caller, choice, &id, Some(&authority), after(n))).await;
             let receipt = Some((&grant.id, db.build.receipt(), "jws"));
-            db.answered(&TurnDone { reservation: &reservation, brand: &brand, reply: "done", receipt, close: false, now: after(n) })
-                .await;
+            let turn = TurnDone { receipt, now: after(n), ..done(&reservation, &brand, "done") };
+            db.answered(&turn).await;
         }
         let any = ReceiptFilter::default;
         let only_bank = Reach::Brands(BTreeSet::from([bank().id]));

@@ -2,6 +2,8 @@
 
 mod administrator;
 mod audit;
+mod audit_list;
+mod audit_verify;
 mod consent;
 mod conversation;
 mod decision;

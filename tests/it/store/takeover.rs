@@ -5,7 +5,7 @@ use assent::domain::id::MessageId;
 use assent::store::{Completed, ContextChoice, Reserved, StepUpCode, StepUpDone, StepUpStored, TurnDone};
 use futures_util::future::join;
 
-use crate::support::build::{LEASE, NOW, caller, message, reserve, scopes, shop};
+use crate::support::build::{LEASE, NOW, REQUEST, caller, message, reserve, scopes, shop};
 use crate::support::database::{Database, on_both_databases};
 
 const ROUNDS: usize = 30;
@@ -25,7 +25,7 @@ async fn take_over(db: &Database, first: &MessageId, reservation: &Reservation) 
 }
 
 fn done<'a>(reservation: &'a Reservation, brand: &'a assent::domain::id::BrandId) -> TurnDone<'a> {
-    TurnDone { reservation, brand, reply: "{}", receipt: None, close: false, now: NOW.plus(LEASE) }
+    TurnDone { reservation, brand, reply: "{}", receipt: None, close: false, request: &REQUEST, now: NOW.plus(LEASE) }
 }
 
 on_both_databases! {

@@ -1,5 +1,6 @@
 //! Values with defaults, and the usual beginnings of a story: a Brand, a code, a grant, tokens, a turn.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use assent::clock::Timestamp;
@@ -33,6 +34,9 @@ pub(crate) const IDLE: Duration = Duration::from_secs(30 * 86_400);
 
 /// How long a turn may take in the tests.
 pub(crate) const LEASE: Duration = Duration::from_secs(35);
+
+/// The request of every audit row in the tests.
+pub(crate) static REQUEST: LazyLock<RequestId> = LazyLock::new(|| RequestId("request-1".to_owned()));
 
 /// So many seconds after [`NOW`].
 pub(crate) fn after(seconds: u64) -> Timestamp {
@@ -95,7 +99,7 @@ pub(crate) fn entry_at(action: Action, at: Timestamp) -> Entry {
         actor: Actor::User("jane-4471".to_owned()),
         action,
         subject: "subject-1".to_owned(),
-        request: RequestId("request-1".to_owned()),
+        request: REQUEST.clone(),
         payload: json!({ "email": "jane@shop.example" }),
     }
 }
@@ -115,7 +119,7 @@ pub(crate) fn change(revision: i64) -> Apply {
         removed: Vec::new(),
         audit: Vec::new(),
         actor: Actor::Administrator("root".to_owned()),
-        request: RequestId("request-1".to_owned()),
+        request: REQUEST.clone(),
         at: NOW,
     }
 }

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::path::Path;
 
 use assent::config::DatabaseConfig;
+use assent::crypto::seal::MasterKey;
 use assent::entropy::Entropy;
 use assent::store::Store;
 use futures_util::FutureExt as _;
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 use url::Url;
 
 use super::build::Build;
+use super::world::MASTER_KEY;
 
 /// Makes two tests of one: `on_both_databases! { async fn a_spent_code_is_refused(db: Database) { … } }` becomes
 /// `a_spent_code_is_refused::sqlite` and `a_spent_code_is_refused::postgres`. `#[empty]` before it asks for a database
@@ -101,6 +103,7 @@ where
             Kind::Postgres => on_server(start).await,
         };
         let store = Store::open(&url, &DatabaseConfig::default()).await.unwrap();
+        let store = store.sealing_with(MasterKey::parse(MASTER_KEY).unwrap().audit_key().clone());
         if kind == Kind::Sqlite && start == Start::Migrated {
             store.migrate().await.unwrap();
         }

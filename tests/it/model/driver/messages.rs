@@ -122,6 +122,7 @@ impl Node {
             reply: &reply,
             receipt: grant.as_ref().map(|grant| (grant, receipt, "a receipt")),
             close,
+            request: &self.request,
             now: model.now,
         };
         let completed = match how {

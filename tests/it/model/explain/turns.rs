@@ -347,6 +347,7 @@ impl Model {
         let key = format!("{} m-{message}", context.id);
         if grant.is_some() {
             self.keep("receipt", key, grant, now.millis().to_string());
+            self.audited("receipt_signed");
         }
     }
 }
