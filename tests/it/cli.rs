@@ -125,7 +125,10 @@ jwks_uri = "https://pa.example.com/jwks.json"
 #[test]
 fn a_file_is_applied_once_and_then_changes_nothing() {
     let place = Place::bare();
-    assert_eq!(place.run(&["migrate"]).done(), "8 migrations done\n");
+    let migrations =
+        |folder: &str| fs::read_dir(format!("{}/migrations/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let count = migrations("common").count() + migrations("sqlite").count();
+    assert_eq!(place.run(&["migrate"]).done(), format!("{count} migrations done\n"));
     assert_eq!(place.run(&["migrate"]).done(), "0 migrations done\n");
 
     place.write("brands.toml", &format!("{PERSONAL_AGENT}{}", apply_file("Skyline", "https://auth.brand.example")));

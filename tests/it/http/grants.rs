@@ -55,7 +55,7 @@ fn page(answer: &Answer) -> Page {
 
 /// The text of a page, without its tags.
 fn words(html: &str) -> String {
-    let (_, main) = html.split_once("<main>").unwrap();
+    let (_, main) = html.split_once("<main id=\"content\">").unwrap();
     let text: String = main.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
