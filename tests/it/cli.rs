@@ -125,7 +125,11 @@ jwks_uri = "https://pa.example.com/jwks.json"
 #[test]
 fn a_file_is_applied_once_and_then_changes_nothing() {
     let place = Place::bare();
-    assert_eq!(place.run(&["migrate"]).done(), "6 migrations done\n");
+    let migrations = ["common", "sqlite"].map(|folder| {
+        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(folder)).unwrap().count()
+    });
+    let migrations: usize = migrations.iter().sum();
+    assert_eq!(place.run(&["migrate"]).done(), format!("{migrations} migrations done\n"));
     assert_eq!(place.run(&["migrate"]).done(), "0 migrations done\n");
 
     place.write("brands.toml", &format!("{PERSONAL_AGENT}{}", apply_file("Skyline", "https://auth.brand.example")));
