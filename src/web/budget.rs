@@ -7,8 +7,8 @@
 
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 
-use super::consent;
 use super::extract::client_address;
+use super::{admin, consent};
 use super::{app, error};
 use crate::domain::id::Caller;
 use crate::limits::Spent;
@@ -16,12 +16,14 @@ use crate::limits::Spent;
 /// What a route's requests are counted against.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Budget {
-    /// Nothing: signs of life, and what administrators ask for.
+    /// Nothing: signs of life.
     Unlimited,
     /// Its address, as everything that has no other: documents, files, what is not there.
     Address,
     /// Its address's pages and forms.
     Page,
+    /// The same on the administrators' listener.
+    Console,
     /// The caller, which speaks A2A.
     A2aCaller,
     /// The caller, which speaks OAuth.
@@ -39,7 +41,7 @@ pub(super) fn refusal(req: &HttpRequest, budget: Budget) -> Option<HttpResponse>
     let counted = match budget {
         Budget::Unlimited => Ok(()),
         Budget::Address => limits.address(&from),
-        Budget::Page => limits.page(&from),
+        Budget::Page | Budget::Console => limits.page(&from),
         Budget::A2aCaller | Budget::OAuthCaller => limits.address_left(&from),
     };
     counted.err().map(|spent| too_much(req, budget, spent))
@@ -67,6 +69,7 @@ fn too_much(req: &HttpRequest, budget: Budget, Spent { retry_after }: Spent) -> 
     match budget {
         Budget::Unlimited | Budget::Address | Budget::A2aCaller => error::too_many_requests(retry_after),
         Budget::Page => consent::too_many_requests(req, retry_after),
+        Budget::Console => admin::too_many_requests(retry_after),
         Budget::OAuthCaller => error::oauth_too_many_requests(retry_after),
     }
 }

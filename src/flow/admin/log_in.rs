@@ -18,6 +18,7 @@ use crate::domain::account::{Administrator, AdministratorSession, LONGEST_PASSWO
 use crate::domain::audit::{Action, Actor, RequestId};
 use crate::domain::id::{AdministratorName, Digest};
 use crate::limits::{ClientAddress, LogIn, Spent};
+use crate::metrics::Credential;
 use crate::secret::Secret;
 use crate::store::OpenSession;
 
@@ -71,10 +72,15 @@ pub enum LoggedIn {
     },
 }
 
-impl From<Spent> for LoggedIn {
-    fn from(Spent { retry_after }: Spent) -> Self {
-        Self::TooManyTries { retry_after }
-    }
+/// Counts and logs why a log-in was refused. It is not told.
+fn note_refusal(app: &App, reason: &'static str) {
+    app.metrics.refused(Credential::Password, reason);
+    tracing::info!(reason, "a log-in was refused");
+}
+
+fn too_many(app: &App, Spent { retry_after }: Spent) -> LoggedIn {
+    note_refusal(app, "too_many_tries");
+    LoggedIn::TooManyTries { retry_after }
 }
 
 /// Checks a name and a password.
@@ -93,7 +99,7 @@ pub async fn log_in(
     let counted = name.as_ref().map_or_else(|| typed.trim().to_lowercase(), AdministratorName::to_string);
     let attempt = match app.limits.log_ins.begin(&guess(app, &counted, browser, now)) {
         Ok(attempt) => attempt,
-        Err(spent) => return Ok(spent.into()),
+        Err(spent) => return Ok(too_many(app, spent)),
     };
     let account = match &name {
         Some(name) => app.store.administrator(name).await?,
@@ -108,7 +114,7 @@ pub async fn log_in(
     let account = account.filter(|account| account.is_enabled() && password.expose().len() <= LONGEST_PASSWORD);
     let (Some(account), Fit::Right | Fit::RightAtAnotherCost) = (account, fit) else {
         attempt.wrong();
-        tracing::info!("a log-in was refused");
+        note_refusal(app, "wrong_password");
         return Ok(LoggedIn::Refused);
     };
     if fit == Fit::RightAtAnotherCost
@@ -151,7 +157,7 @@ pub async fn second_factor(app: &App, code: &str, browser: &Browser<'_>) -> Resu
     let Some(name) = pending(app, session).await? else { return Ok(LoggedIn::StartOver) };
     let attempt = match app.limits.log_ins.begin(&guess(app, name.as_str(), browser, now)) {
         Ok(attempt) => attempt,
-        Err(spent) => return Ok(spent.into()),
+        Err(spent) => return Ok(too_many(app, spent)),
     };
     let account = app.store.administrator(&name).await?.filter(Administrator::is_enabled);
     let Some(account) = account else { return Ok(LoggedIn::StartOver) };
@@ -159,7 +165,7 @@ pub async fn second_factor(app: &App, code: &str, browser: &Browser<'_>) -> Resu
     let secret = app.master.open(sealed, &totp_row(&name))?;
     let Some(step) = totp::accepted_step(&secret, code, now, account.totp_step)? else {
         attempt.wrong();
-        tracing::info!("a second factor was refused");
+        note_refusal(app, "wrong_code");
         return Ok(LoggedIn::Refused);
     };
     match open(app, &account, Half::Second { step, pending: codes::digest(session) }, browser, now).await? {

@@ -10,6 +10,7 @@ use crate::crypto::codes;
 use crate::domain::account::Administrator;
 use crate::domain::audit::{Actor, RequestId};
 use crate::domain::id::{AdministratorName, ApiKeyId, Digest};
+use crate::metrics::Credential;
 
 /// A use of an API key is noted when the last one noted is so long ago.
 const KEY_NOTED: Duration = Duration::from_secs(900);
@@ -74,8 +75,16 @@ pub async fn authenticate_session(
 /// [`Fault`].
 pub async fn authenticate_api_key(app: &App, bearer: &str, request: &RequestId) -> Result<Option<KeyCaller>, Fault> {
     let now = app.clock.now();
-    let Some(key) = app.store.api_key_by_digest(codes::digest(bearer)).await? else { return Ok(None) };
+    let refused = |reason| {
+        app.metrics.refused(Credential::ApiKey, reason);
+        tracing::info!(reason, "an API key was refused");
+    };
+    let Some(key) = app.store.api_key_by_digest(codes::digest(bearer)).await? else {
+        refused("unknown");
+        return Ok(None);
+    };
     if !key.is_live(now) {
+        refused(key.state(now));
         return Ok(None);
     }
     let noted = now.minus(KEY_NOTED);

@@ -37,7 +37,7 @@ async fn every_route_but_the_signs_of_life_has_a_budget_and_says_in_its_own_word
             assert_eq!((second.status, second.header("retry-after")), (429, Some("1")), "{method} {path}");
             let content_type = match budget {
                 Budget::Unlimited | Budget::Address | Budget::A2aCaller => None,
-                Budget::Page => Some("text/html; charset=utf-8"),
+                Budget::Page | Budget::Console => Some("text/html; charset=utf-8"),
                 Budget::OAuthCaller => Some("application/json"),
             };
             assert_eq!(second.header("content-type"), content_type, "{method} {path}");

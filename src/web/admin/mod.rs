@@ -54,6 +54,11 @@ pub fn fault(viewer: Option<&Viewer>, fault: &Fault) -> HttpResponse {
     trouble(viewer, Trouble::Internal)
 }
 
+/// The answer to more pages than an address is shown.
+pub(super) fn too_many_requests(wait: Duration) -> HttpResponse {
+    trouble_for_now(None, Trouble::TooManyTries, wait)
+}
+
 /// To the log-in, which comes back to what was asked for.
 pub fn to_log_in(req: &HttpRequest) -> HttpResponse {
     let asked = req.uri().path_and_query().map_or("/", |asked| asked.as_str());

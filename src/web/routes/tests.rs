@@ -1,14 +1,20 @@
 //! Rows over real sockets: panics, and bodies that are too large, too slow or encoded.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
+use actix_web::web::Data;
 use actix_web::{App, HttpServer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::entropy::Entropy;
+use crate::store::Store;
 use crate::web::extract::body::{MAX_JSON_BYTES, read_json_body};
 use crate::web::extract::strict_form::read_form;
 
@@ -48,7 +54,21 @@ fn rows() -> Vec<Row> {
 }
 
 async fn serve() -> (SocketAddr, ServerHandle) {
-    let server = HttpServer::new(|| App::new().service(scope(rows()))).workers(1).disable_signals();
+    let files = Arc::new(tempfile::tempdir().unwrap());
+    let config = format!(
+        "public_url = \"https://provider.example.com\"\naudience = \"a\"\ndatabase_url = \"sqlite://{}/assent.db\"\n\
+         master_key = \"MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\"\n",
+        files.path().display()
+    );
+    let config = Config::from_toml(&config).unwrap();
+    Store::open(config.database_url.expose(), &config.database).await.unwrap().migrate().await.unwrap();
+    let app = crate::app::App::open(config, Clock::system(), Entropy::operating_system()).await.unwrap();
+    let app = Data::new(app);
+    let server = HttpServer::new(move || {
+        let _there_as_long_as_the_server = &files;
+        App::new().app_data(app.clone()).service(scope(rows()))
+    });
+    let server = server.workers(1).disable_signals();
     let server = server.bind("127.0.0.1:0").unwrap();
     let address = server.addrs()[0];
     let server = server.run();

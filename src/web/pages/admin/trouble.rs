@@ -20,7 +20,7 @@ pub enum Trouble {
     NotFound,
     /// It has changed meanwhile: 409.
     Changed,
-    /// Too many wrong tries: 429.
+    /// Too many tries, or too many requests: 429.
     TooManyTries,
     /// Nothing can be done for now: 503.
     Busy,
