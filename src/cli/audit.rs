@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
+use super::confirm::Confirm;
 use super::failure::Failure;
 use super::{command_line, input, with_app};
 use crate::app::App;
@@ -85,12 +86,8 @@ pub(super) struct Erase {
     /// The row's place in it.
     #[arg(value_parser = clap::value_parser!(i64).range(1..))]
     sequence: i64,
-    /// Say what would be done, and do nothing.
-    #[arg(long)]
-    dry_run: bool,
-    /// Do it: it cannot be undone.
-    #[arg(long, conflicts_with = "dry_run")]
-    yes: bool,
+    #[command(flatten)]
+    confirm: Confirm,
 }
 
 fn chain(text: &str) -> Result<Chain, InvalidId> {
@@ -261,18 +258,17 @@ fn head(line: &str) -> Option<Head> {
 }
 
 async fn erase(app: &App, arguments: &Erase, out: &mut impl Write) -> Result<(), Failure> {
-    let Erase { chain, sequence, dry_run, yes } = arguments;
-    let row = format!("row {sequence} of {chain}");
-    let by = command_line(app);
-    if !yes {
-        let erased = done(audit::would_erase(app, &by, chain, *sequence).await?, &row)?;
-        let what = if erased == Erased::Done { "would be erased" } else { "was erased before" };
-        if *dry_run {
-            writeln!(out, "the payload of {row} {what}")?;
-            return Ok(());
-        }
-        return Err(Failure::Said(format!("the payload of {row} {what}; nothing was done: say --yes to do it")));
+    let Erase { chain, sequence, confirm } = arguments;
+    let (row, by) = (format!("row {sequence} of {chain}"), command_line(app));
+    if done(audit::would_erase(app, &by, chain, *sequence).await?, &row)? == Erased::Already {
+        writeln!(out, "the payload of {row} was erased before")?;
+        return Ok(());
     }
+    if confirm.dry_run {
+        writeln!(out, "the payload of {row} would be erased")?;
+        return Ok(());
+    }
+    confirm.ask(&format!("The payload of {row} will be gone for good."), &sequence.to_string())?;
     match done(audit::erase(app, &by, chain, *sequence).await?, &row)? {
         Erased::Already => writeln!(out, "the payload of {row} was erased before")?,
         Erased::Done | Erased::NotThere => writeln!(out, "the payload of {row} is erased")?,

@@ -319,7 +319,7 @@ on_both_databases! {
         let before = db.contents().await;
         assert_eq!(erase(&["--dry-run"]).0, 0);
         let (code, said, error) = erase(&[]);
-        assert!(code == 1 && said.is_empty() && error.contains("--yes"), "{error}");
+        assert!(code == 2 && said.is_empty() && error.contains("--yes"), "{error}");
         assert_eq!(program.assent(&["audit", "erase", SHOP, "9999", "--yes"]).0, 1);
         assert_eq!(db.contents().await, before);
         assert_eq!(erase(&["--yes"]).0, 0);
