@@ -35,7 +35,7 @@ listed! {
     Kind {
         PaJwt, Assertion, GrantsAssertion, DelegationToken, ForwardedToken, Receipt, TurnToken, RefreshToken, DeviceCode,
         UserCode, PageSession, BrowserSession, AdministratorSession, ApiKey, ResourceServerKey, GrantsPageSession,
-        SecurityEvent,
+        SecurityEvent, Evidence,
     }
 }
 
@@ -102,6 +102,7 @@ struct Stage {
     list: Page,
     listed: String,
     security_event: String,
+    evidence: String,
 }
 
 impl Stage {
@@ -138,8 +139,10 @@ impl Stage {
             tokio::task::yield_now().await;
         }
         let security_event = String::from_utf8(security_event).unwrap();
+        let evidence = world.evidence(&listed).await;
         Self {
             security_event,
+            evidence,
             world,
             tokens,
             receipt,
@@ -178,6 +181,7 @@ impl Stage {
             Kind::BrowserSession => self.page.cookie.as_ref().unwrap().split_once('=').unwrap().1.to_owned(),
             Kind::AdministratorSession => self.administrator.clone(),
             Kind::ApiKey => self.api_key.clone(),
+            Kind::Evidence => self.evidence.clone(),
         }
     }
 
@@ -280,7 +284,7 @@ on_both_databases! {
     async fn every_kind_belongs_somewhere_or_is_for_others_to_verify(db: Database) {
         let owned: Vec<Kind> = Slot::ALL.iter().flat_map(|slot| slot.own().iter().copied()).collect();
         let others: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| !owned.contains(kind)).collect();
-        assert_eq!(others, [Kind::Receipt, Kind::TurnToken, Kind::ApiKey, Kind::SecurityEvent]);
+        assert_eq!(others, [Kind::Receipt, Kind::TurnToken, Kind::ApiKey, Kind::SecurityEvent, Kind::Evidence]);
         // No two genuine ones are the same text.
         let stage = Stage::set(&db).await;
         let all: HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();

@@ -1,7 +1,8 @@
 //! The steps of the protocol, each as its party takes it.
 
-use assent::domain::id::BrandId;
+use assent::domain::id::{BrandId, GrantId};
 use assent::flow::admin::Verdict;
+use assent::flow::admin::evidence::{Exported, export};
 use assent::flow::admin::resource_server_keys::{CreatedKey, create};
 use assent::outbound::Method;
 use serde_json::{Value, json};
@@ -60,6 +61,14 @@ impl World {
         let brand = BrandId::parse(brand).unwrap();
         match create(&self.app, &owner(), &brand, "account API", days).await.unwrap() {
             Verdict::Done(CreatedKey::Done { secret, .. }) => secret.expose().clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The signature of the auditor's export of a grant.
+    pub(crate) async fn evidence(&self, grant: &str) -> String {
+        match export(&self.app, &owner(), &GrantId::parse(grant).unwrap()).await.unwrap() {
+            Verdict::Done(Exported::Done { document, .. }) => document.signature,
             other => panic!("{other:?}"),
         }
     }
