@@ -52,7 +52,7 @@ impl AuditCursor {
     /// After `row`.
     ///
     /// # Errors
-    /// [`InvalidCursor`] when the row's chain is nobody's, which nothing here writes.
+    /// `InvalidCursor` when the row's chain is nobody's, which nothing here writes.
     pub fn after(row: &Recorded) -> Result<Self, InvalidCursor> {
         let chain = Chain::from_column(&row.brand).map_err(|_| InvalidCursor)?;
         Ok(Self { at: row.at, sequence: row.sequence, chain })
