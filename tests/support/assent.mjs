@@ -47,26 +47,39 @@ export async function startAssent({ config, apply, adminPort }) {
   await runAssent(['--config', configFile, 'migrate'], secret);
   await runAssent(['--config', configFile, 'apply', applyFile], secret);
 
-  const child = spawn(assentBinary(), ['--config', configFile, 'serve'], {
-    env: environment(secret),
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
   const log = [];
-  child.stderr.setEncoding('utf8').on('data', (text) => log.push(text));
-  if (process.env.SHOW_LOG) child.stderr.pipe(process.stderr);
-  const ended = new Promise((done) => child.once('close', done));
-  const stop = async () => {
-    child.kill('SIGTERM');
+  let running;
+  const start = async () => {
+    const child = spawn(assentBinary(), ['--config', configFile, 'serve'], {
+      env: environment(secret),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    child.stderr.setEncoding('utf8').on('data', (text) => log.push(text));
+    if (process.env.SHOW_LOG) child.stderr.pipe(process.stderr);
+    running = { child, ended: new Promise((done) => child.once('close', done)) };
+    await ready(`http://127.0.0.1:${adminPort}/readyz`, child, log);
+  };
+  const end = async (signal) => {
+    const { child, ended } = running;
+    child.kill(signal);
     const forced = setTimeout(() => child.kill('SIGKILL'), 10_000);
     await ended;
     clearTimeout(forced);
+  };
+  const stop = async () => {
+    await end('SIGTERM');
     await rm(directory, { recursive: true, force: true });
   };
+  /** Ends the process, by default without a word to it, and starts it again on the same database. */
+  const restart = async (signal = 'SIGKILL') => {
+    await end(signal);
+    await start();
+  };
   try {
-    await ready(`http://127.0.0.1:${adminPort}/readyz`, child, log);
+    await start();
   } catch (error) {
     await stop();
     throw error;
   }
-  return { log, stop };
+  return { log, restart, stop };
 }

@@ -21,10 +21,10 @@ export async function freePort() {
 }
 
 /**
- * Serves `answer(request)` on a free port of 127.0.0.1. The request is `{ method, path, query, headers, body }`, the
+ * Serves `answer(request)` on `port` of 127.0.0.1, a free one if none is named. The request is `{ method, path, query, headers, body }`, the
  * answer `{ status = 200, type = 'text/html; charset=utf-8', headers = {}, body = '' }` or nothing for a 404.
  */
-export async function serve(answer) {
+export async function serve(answer, port = 0) {
   const server = http.createServer(async (incoming, outgoing) => {
     try {
       const chunks = [];
@@ -44,7 +44,7 @@ export async function serve(answer) {
       outgoing.writeHead(500, { 'content-type': 'text/plain' }).end(String(error?.stack ?? error));
     }
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await new Promise((done, failed) => server.once('listening', done).once('error', failed));
   return {
     port: server.address().port,

@@ -35,16 +35,17 @@ ${brand.authOrigin ? `auth_origin = ${quote(brand.authOrigin)}\n` : ''}login_url
 ${brand.returns ? `return_url = ${quote(brand.site.connectedUrl)}\n` : ''}\
 assertion = { issuer = ${quote(brand.site.issuer)}, jwks_uri = ${quote(brand.site.jwksUri)} }
 signing_alg = ${quote(brand.signingAlg)}
-scopes = [
+${brand.events ? `events = { url = ${quote(brand.events)} }\n` : ''}scopes = [
 ${SCOPES.map(scopeTable).join('\n')}
 ]
 `;
 
 /**
  * Starts everyone. `shop` is an authorization server under a host of its own and sends Users back to its website;
- * `club` is one under its interface URL, signs with RS256 and has no page to send Users back to.
+ * `club` is one under its interface URL, signs with RS256 and has no page to send Users back to. With `events`, `shop` is told
+ * there of its grants.
  */
-export async function startWorld() {
+export async function startWorld({ events } = {}) {
   const started = [];
   const keep = (party) => {
     started.push(party);
@@ -75,6 +76,7 @@ export async function startWorld() {
       authOrigin: `http://auth.shop.localhost:${port}`,
       returns: true,
       signingAlg: 'ES256',
+      events,
     });
     const club = await brand({
       label: 'club',
