@@ -96,7 +96,7 @@ impl FromStr for EndedBy {
 impl Grant {
     /// What of it a decision or a revocation changes, as it stands in the audit log.
     pub fn to_audit(&self) -> Value {
-        json!({ "scopes": self.scopes.to_string(), "expires_at": self.expires_at.to_rfc3339() })
+        to_audit(&self.scopes.to_string(), self.expires_at)
     }
 
     /// Whether it allows anything at `now`.
@@ -108,6 +108,11 @@ impl Grant {
     pub fn token_expiry(&self, now: Timestamp, life: Duration) -> Timestamp {
         now.plus(life).min(self.expires_at)
     }
+}
+
+/// A grant of these scopes as [`Grant::to_audit`] writes it.
+pub fn to_audit(scopes: &str, expires_at: Timestamp) -> Value {
+    json!({ "scopes": scopes, "expires_at": expires_at.to_rfc3339() })
 }
 
 /// When a grant that is decided at `now` ends.

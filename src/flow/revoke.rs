@@ -38,8 +38,7 @@ pub async fn revoke(
         Some(_) | None => return Ok(()),
     };
     let actor = Actor::PersonalAgent(caller.issuer.to_string());
-    let payload = json!({ "before": grant.to_audit(), "after": null });
-    let entry = entry(&hosted.brand.id, now, actor, Action::GrantEnded, &id, request, payload);
+    let entry = entry(&hosted.brand.id, now, actor, Action::GrantEnded, &id, request, json!({}));
     app.store.end_grant(&id, EndedBy::PersonalAgent, &entry).await?;
     Ok(())
 }

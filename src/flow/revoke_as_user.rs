@@ -62,8 +62,7 @@ pub async fn revoke_as_user(
         return Ok(RevokedByUser::NotShown);
     };
     let actor = Actor::User(page.brand_user.to_string());
-    let payload = json!({ "by": "user" });
-    let entry = entry(&page.brand, now, actor, Action::GrantEnded, id, posted.request, payload);
+    let entry = entry(&page.brand, now, actor, Action::GrantEnded, id, posted.request, json!({}));
     let live = app.store.grant(id).await?.is_some_and(|grant| grant.is_live(now));
     let ended = live && app.store.end_grant_as_shown(id, *version, &entry).await?;
     let grant = app.store.grant(id).await?.ok_or(Fault::Impossible("a grant that was shown is not there"))?;

@@ -198,7 +198,7 @@ impl Store {
                 (Some(&grant.id), scopes.clone(), "approved")
             }
             (Decision::Withdraw, Some((id, version))) => {
-                if !grant::end(&mut tx, id, EndedBy::User, Some(*version), now).await? {
+                if grant::end(&mut tx, id, EndedBy::User, Some(*version), now).await?.is_none() {
                     return Ok(Decided::GrantChanged);
                 }
                 (Some(id), ScopeSet::empty(), "withdrawn")

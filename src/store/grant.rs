@@ -1,5 +1,6 @@
 //! Grants. Ending one is a single guarded write; everything under it is judged by its row when it is used.
 
+use serde_json::{Value, json};
 use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::dialect::{Tx, execute, in_tx, read};
@@ -7,7 +8,7 @@ use super::{Consistent, Store, StoreError, audit, event};
 use crate::clock::Timestamp;
 use crate::domain::audit::Entry;
 use crate::domain::brand::Brand;
-use crate::domain::grant::{EndedBy, Grant, GrantState};
+use crate::domain::grant::{EndedBy, Grant, GrantState, to_audit};
 use crate::domain::id::{BrandId, BrandUser, Caller, GrantId, Issuer, PaSub};
 use crate::domain::scope::ScopeSet;
 
@@ -158,34 +159,47 @@ impl Store {
     pub async fn end_grant(&self, id: &GrantId, by: EndedBy, entry: &Entry) -> Result<bool, StoreError> {
         let mut tx = self.0.begin().await?;
         let ended = end(&mut tx, id, by, None, entry.at).await?;
-        if ended {
-            audit::append(&mut tx, entry).await?;
+        if let Some(before) = &ended {
+            audit::append(&mut tx, &before.entry(entry)).await?;
             tx.commit().await?;
         }
-        Ok(ended)
+        Ok(ended.is_some())
     }
 }
 
-/// Ends a live grant, of just this version where one is named. `false` when there is none such.
+/// What a grant allowed until it ended, as it stands in the audit log: of the very row that was ended.
+pub(super) struct Before(Value);
+
+impl Before {
+    /// `entry`, the audit row of the grant's end, with what it was before.
+    pub(super) fn entry(&self, entry: &Entry) -> Entry {
+        let mut payload = json!({ "before": self.0, "after": null });
+        if let (Value::Object(whole), Value::Object(more)) = (&mut payload, entry.payload.clone()) {
+            whole.extend(more);
+        }
+        Entry { payload, ..entry.clone() }
+    }
+}
+
+/// Ends a live grant, of just this version where one is named. `None` when there is none such.
 pub(super) async fn end(
     tx: &mut Tx,
     id: &GrantId,
     by: EndedBy,
     version: Option<i64>,
     at: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Before>, StoreError> {
     const SQL: &str = "UPDATE delegation_grant SET state = 'ended', ended_at = $1, ended_by = $2, version = version + 1
-        WHERE id = $3 AND state = 'live' AND (CAST($4 AS BIGINT) IS NULL OR version = $4) RETURNING id";
-    let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(SQL)
+        WHERE id = $3 AND state = 'live' AND (CAST($4 AS BIGINT) IS NULL OR version = $4) RETURNING scopes, expires_at";
+    let row = in_tx!(&mut *tx, c => query_as::<_, (String, i64)>(SQL)
         .bind(at.millis())
         .bind(by.to_string())
         .bind(id.as_str())
         .bind(version)
         .fetch_optional(c))?;
-    if row.is_some() {
-        event::put(tx, id, "ended", at).await?;
-    }
-    Ok(row.is_some())
+    let Some((scopes, expires_at)) = row else { return Ok(None) };
+    event::put(tx, id, "ended", at).await?;
+    Ok(Some(Before(to_audit(&scopes, Timestamp::from_millis(expires_at)))))
 }
 
 /// A live grant whose row is held.
@@ -305,7 +319,7 @@ pub(super) async fn follow_brand(tx: &mut Tx, brand: &Brand, now: Timestamp) -> 
         }
         let grant = GrantId::parse(id.clone()).consistent("delegation_grant", &id)?;
         let changed = if left.is_empty() {
-            end(&mut *tx, &grant, EndedBy::BrandChange, None, now).await?
+            end(&mut *tx, &grant, EndedBy::BrandChange, None, now).await?.is_some()
         } else {
             let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(NARROW)
                 .bind(left.to_string())

@@ -251,7 +251,7 @@ impl Store {
     }
 
     /// Ends the next `most` live grants of `brand` that fit `filter`, after the grant `after`: all of the batch or nothing.
-    /// `entry` is each one's audit row but for its subject.
+    /// `entry` is each one's audit row but for its subject and what the grant was before.
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done; nothing of this batch was.
@@ -279,13 +279,13 @@ impl Store {
         let ids = ids.collect::<Result<Vec<_>, _>>()?;
         let mut ended = Vec::with_capacity(ids.len());
         for id in &ids {
-            if grant::end(&mut tx, id, by, None, entry.at).await? {
-                ended.push(id);
+            if let Some(before) = grant::end(&mut tx, id, by, None, entry.at).await? {
+                ended.push(Entry { subject: id.to_string(), ..before.entry(entry) });
             }
         }
         // After all the grants' rows: the head of the chain is locked from here on.
-        for id in &ended {
-            audit::append(&mut tx, &Entry { subject: id.to_string(), ..entry.clone() }).await?;
+        for entry in &ended {
+            audit::append(&mut tx, entry).await?;
         }
         let ended = ended.len();
         tx.commit().await?;

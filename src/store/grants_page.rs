@@ -175,11 +175,11 @@ impl Store {
     pub async fn end_grant_as_shown(&self, id: &GrantId, version: i64, entry: &Entry) -> Result<bool, StoreError> {
         let mut tx = self.0.begin().await?;
         let ended = grant::end(&mut tx, id, EndedBy::User, Some(version), entry.at).await?;
-        if ended {
-            audit::append(&mut tx, entry).await?;
+        if let Some(before) = &ended {
+            audit::append(&mut tx, &before.entry(entry)).await?;
             tx.commit().await?;
         }
-        Ok(ended)
+        Ok(ended.is_some())
     }
 }
 

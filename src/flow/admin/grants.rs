@@ -119,8 +119,7 @@ pub async fn revoke(app: &App, by: &By, id: &GrantId) -> Result<Verdict<RevokedG
         Some(grant) if by.access.change(Some(&grant.brand)).is_ok() => grant,
         Some(_) | None => return Ok(Verdict::NotThere),
     };
-    let payload = json!({ "before": grant.to_audit(), "after": null });
-    let entry = by.entry(Some(&grant.brand), app.clock.now(), Action::GrantEnded, id, payload);
+    let entry = by.entry(Some(&grant.brand), app.clock.now(), Action::GrantEnded, id, json!({}));
     let ended = app.store.end_grant(id, EndedBy::Administrator, &entry).await?;
     Ok(Verdict::Done(if ended { RevokedGrant::Ended } else { RevokedGrant::AlreadyEnded }))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use assent::clock::Timestamp;
 use assent::domain::administrator::Reach;
-use assent::domain::audit::Action;
+use assent::domain::audit::{Action, Entry};
 use assent::domain::device::{Decision, DeviceAuthorization};
 use assent::domain::grant::{EndedBy, Grant, GrantState, expiry};
 use assent::domain::id::{BrandId, Caller, GrantId};
@@ -14,6 +14,7 @@ use assent::store::{
     ContextChoice, Decide, Decided, GrantCount, GrantFilter, GrantSort, GrantStanding, ReceiptFilter, TurnDone,
 };
 use futures_util::future::join_all;
+use serde_json::Value;
 
 use super::conversation::done;
 use crate::support::build::{
@@ -196,6 +197,24 @@ on_both_databases! {
         let state = "SELECT ended_by, ended_at FROM delegation_grant WHERE state = 'ended'";
         let expected = format!("ended_by=administrator ended_at={}", NOW.millis());
         assert!(db.rows(state).await.iter().all(|row| *row == expected));
+    }
+
+    async fn the_audit_row_of_every_end_says_what_the_grant_allowed(db: Database) {
+        db.with_directory().await;
+        let one = grant_of(&db, shop().id, "jane-4471", 0).await;
+        let shown = grant_of(&db, shop().id, "omar-0007", 0).await;
+        let together = grant_of(&db, shop().id, "li-0815", 0).await;
+        let ended = |grant: &Grant| Entry { subject: grant.id.to_string(), ..entry(Action::GrantEnded) };
+        assert!(db.end_grant(&one.id, EndedBy::PersonalAgent, &ended(&one)).await.unwrap());
+        assert!(db.end_grant_as_shown(&shown.id, shown.version, &ended(&shown)).await.unwrap());
+        let all = GrantFilter::default();
+        db.end_grants(&shop().id, &all, None, 9, EndedBy::Administrator, &entry(Action::GrantEnded)).await.unwrap();
+        let rows = db.rows("SELECT payload FROM audit WHERE action = 'grant_ended' ORDER BY sequence").await;
+        assert_eq!(rows.len(), 3);
+        for (row, grant) in rows.iter().zip([one, shown, together]) {
+            let payload: Value = serde_json::from_str(row.strip_prefix("payload=").unwrap()).unwrap();
+            assert_eq!((&payload["before"], &payload["after"]), (&grant.to_audit(), &Value::Null), "{row}");
+        }
     }
 
     // case 78
