@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use assent::clock::Timestamp;
 use assent::config::Config;
+use assent::domain::administrator::Access;
 use assent::domain::brand::{Delegation, Profile};
 use assent::entropy::Entropy;
 use assent::flow::admin::apply::{Plan, parse};
@@ -20,7 +21,7 @@ pub fn apply_file(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let now = Timestamp::from_seconds(1_767_225_600);
     let entropy = Entropy::seeded(1);
-    let plan = |file: &_, before: &_| Plan::new(&CONFIG, &entropy, file, before, now);
+    let plan = |file: &_, before: &_| Plan::new(&CONFIG, &entropy, file, before, &Access::EVERYTHING, now);
     let empty = DirectoryRows::default();
     let file = match parse(text) {
         Ok(file) => file,

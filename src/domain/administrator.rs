@@ -19,7 +19,7 @@ pub enum Role {
     Auditor,
     /// Reads, and changes grants, Brands, personal agents and keys.
     Operator,
-    /// All that an operator does, and administrators and API keys.
+    /// All that an operator does, and administrators, API keys, and erasing what the audit log holds.
     Owner,
 }
 

@@ -40,12 +40,50 @@ enum Guesser {
     Address(ClientAddress),
 }
 
-/// Wrong tries, and those that are being looked at.
+/// Wrong tries, and those that are being looked at. Times are by how long the clock had run.
 #[derive(Clone, Copy, Debug)]
 struct Tried {
+    /// Of both kinds.
     count: u32,
-    /// The latest, by how long the clock had run.
-    at: Duration,
+    /// The latest wrong one.
+    wrong_at: Duration,
+    /// How many are being looked at.
+    open: u32,
+    /// The latest of those that began.
+    begun_at: Duration,
+}
+
+impl Tried {
+    /// From when on the next one waits. One that was right, or that nobody looked at, makes nobody wait.
+    fn latest(&self) -> Duration {
+        if self.open > 0 { self.begun_at.max(self.wrong_at) } else { self.wrong_at }
+    }
+
+    /// A try has begun.
+    fn begin(&mut self, now: Duration) {
+        let before = if now >= self.latest() + FORGOTTEN_AFTER { 0 } else { self.count };
+        let (count, open) = (before.saturating_add(1), self.open.saturating_add(1));
+        *self = Self { count, open, begun_at: now, ..*self };
+    }
+
+    /// A try is over.
+    fn end(&mut self, outcome: Outcome, begun_at: Duration) {
+        self.open = self.open.saturating_sub(1);
+        match outcome {
+            Outcome::Wrong => self.wrong_at = self.wrong_at.max(begun_at),
+            Outcome::NotCounted => self.count = self.count.saturating_sub(1),
+            Outcome::Forgotten => self.count = self.open,
+        }
+    }
+}
+
+/// How a try counts in the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    Wrong,
+    NotCounted,
+    /// Nor do the wrong ones before it.
+    Forgotten,
 }
 
 /// Who tries to log in, and from where.
@@ -83,41 +121,33 @@ pub struct LogInBudget {
 pub struct LogInTry<'a> {
     budget: &'a LogInBudget,
     guessers: Vec<Guesser>,
-    gives_back: bool,
+    begun_at: Duration,
+    /// For this browser, or this name from this address.
+    outcome: Outcome,
 }
 
 impl LogInTry<'_> {
     /// Lets it count.
     pub fn wrong(mut self) {
-        self.gives_back = false;
+        self.outcome = Outcome::Wrong;
     }
 
     /// Forgets the wrong tries of this browser, and of this name from this address.
     pub fn right(mut self) {
-        self.gives_back = false;
-        let mut tried = self.budget.lock();
-        for guesser in &self.guessers {
-            let is_own = matches!(guesser, Guesser::Known { .. } | Guesser::Pair { .. });
-            let count = if is_own { 0 } else { give_back(&tried, guesser) };
-            tried.entry(*guesser, || NOTHING).count = count;
-        }
+        self.outcome = Outcome::Forgotten;
     }
 }
 
-const NOTHING: Tried = Tried { count: 0, at: Duration::ZERO };
-
-fn give_back(tried: &Recent<Guesser, Tried>, guesser: &Guesser) -> u32 {
-    tried.peek(guesser).map_or(0, |tried| tried.count.saturating_sub(1))
-}
+const NOTHING: Tried = Tried { count: 0, wrong_at: Duration::ZERO, open: 0, begun_at: Duration::ZERO };
 
 impl Drop for LogInTry<'_> {
     fn drop(&mut self) {
-        if self.gives_back {
-            let mut tried = self.budget.lock();
-            for guesser in &self.guessers {
-                let count = give_back(&tried, guesser);
-                tried.entry(*guesser, || NOTHING).count = count;
-            }
+        let mut tried = self.budget.lock();
+        for guesser in &self.guessers {
+            let is_own = matches!(guesser, Guesser::Known { .. } | Guesser::Pair { .. });
+            let outcome =
+                if self.outcome == Outcome::Forgotten && !is_own { Outcome::NotCounted } else { self.outcome };
+            tried.entry(*guesser, || NOTHING).end(outcome, self.begun_at);
         }
     }
 }
@@ -141,11 +171,9 @@ impl LogInBudget {
             return Err(Spent { retry_after });
         }
         for guesser in &guessers {
-            let tried = tried.entry(*guesser, || NOTHING);
-            let before = if now >= tried.at + FORGOTTEN_AFTER { 0 } else { tried.count };
-            *tried = Tried { count: before.saturating_add(1), at: now };
+            tried.entry(*guesser, || NOTHING).begin(now);
         }
-        Ok(LogInTry { budget: self, guessers, gives_back: true })
+        Ok(LogInTry { budget: self, guessers, begun_at: now, outcome: Outcome::NotCounted })
     }
 
     /// How long `guesser` has to wait, if at all.
@@ -158,14 +186,14 @@ impl LogInBudget {
         let tried = tried.peek(guesser)?;
         let beyond = tried.count.checked_sub(free)?;
         let wait = FIRST_WAIT.saturating_mul(1_u32.checked_shl(beyond).unwrap_or(u32::MAX)).min(longest);
-        let left = (tried.at + wait).saturating_sub(now);
+        let left = (tried.latest() + wait).saturating_sub(now);
         (left > Duration::ZERO).then_some(left)
     }
 
     /// Forgets whom there is nothing to remember of.
     pub fn sweep(&self) {
         let now = self.clock.uptime();
-        self.lock().retain(|tried| tried.count > 0 && now < tried.at + FORGOTTEN_AFTER);
+        self.lock().retain(|tried| tried.count > 0 && now < tried.latest() + FORGOTTEN_AFTER);
     }
 
     fn lock(&self) -> MutexGuard<'_, Recent<Guesser, Tried>> {
@@ -260,6 +288,27 @@ mod tests {
         // For the name and the address they stay: nine wrong ones.
         let count = |guesser| budget.lock().peek(&guesser).unwrap().count;
         assert_eq!((count(Guesser::Name(anna.name)), count(Guesser::Address(anna.address))), (9, 9));
+    }
+
+    // case 75
+    #[test]
+    fn a_right_password_does_not_make_its_own_code_wait_nor_keep_wrong_ones_from_being_forgotten() {
+        let (budget, clock) = budget();
+        let anna = from(1, 1);
+        for waited in [0, 0, 0, 0, 0, 2, 4, 8, 16, 32, 64, 128, 256] {
+            clock.advance(Duration::from_secs(waited));
+            wrong(&budget, &anna, 1);
+        }
+        assert_eq!(wait(&budget, &anna), 512);
+        clock.advance(Duration::from_secs(512));
+        drop(budget.begin(&anna).unwrap());
+        // The password was right, or nobody had the time to look: the next try is as free as this one was.
+        drop(budget.begin(&anna).unwrap());
+        clock.advance(FORGOTTEN_AFTER - Duration::from_secs(600));
+        drop(budget.begin(&anna).unwrap());
+        clock.advance(Duration::from_secs(600));
+        wrong(&budget, &anna, 5);
+        assert_eq!(wait(&budget, &anna), 2);
     }
 
     #[test]

@@ -25,6 +25,11 @@ use crate::clock::Clock;
 use crate::config::{AdministratorsConfig, LimitsConfig};
 use crate::domain::id::Caller;
 
+/// Passwords of those who are known that are checked at once. Beside those of everybody, so that nobody can fill both.
+const KNOWN_PERMITS: usize = 1;
+/// How many more of them wait.
+const KNOWN_WAITING: usize = 16;
+
 /// Nothing is left of a budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("too many requests; wait {retry_after:?}")]
@@ -44,6 +49,8 @@ pub struct Limits {
     pub log_ins: LogInBudget,
     /// Passwords that are checked at once.
     pub passwords: Permits,
+    /// The same for those who are logged in, or whose browser was before.
+    pub known_passwords: Permits,
     personal_agents: Rate,
     subs: Rate,
     pages: Rate,
@@ -59,6 +66,7 @@ impl Limits {
             guesses: GuessBudget::new(config, clock.clone()),
             log_ins: LogInBudget::new(administrators, config.remembered, clock.clone()),
             passwords: Permits::new(administrators.password_permits, administrators.password_waiting),
+            known_passwords: Permits::new(KNOWN_PERMITS, KNOWN_WAITING),
             personal_agents: rate(config.personal_agent_per_second, config.personal_agent_burst),
             subs: rate(config.sub_per_second, config.sub_burst),
             pages: rate(config.page_per_second, config.page_burst),

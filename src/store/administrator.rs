@@ -89,10 +89,19 @@ pub struct ChangeAccount<'a> {
     pub version: i64,
     /// What.
     pub change: &'a AccountChange,
-    /// The session that goes on: the one that asks for it.
-    pub keep: Option<Digest>,
+    /// The session that asks for it: it goes on under another digest.
+    pub renews: Option<Renewal>,
     /// What the audit log says of it, and when.
     pub entry: &'a Entry,
+}
+
+/// A session that gets another value: whoever has a copy of the old one is logged in no longer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Renewal {
+    /// What the old value digests to.
+    pub from: Digest,
+    /// What the new one does.
+    pub to: Digest,
 }
 
 /// What became of a change of an account.
@@ -100,7 +109,7 @@ pub struct ChangeAccount<'a> {
 pub enum ChangedAccount {
     /// It is done.
     Done,
-    /// It has another version by now, or is gone.
+    /// It has another version by now, or is gone, or the session that asks for it is.
     Stale,
     /// Nobody would be left who can do all there is to do.
     LastOwner,
@@ -120,13 +129,13 @@ impl Store {
         row.map(Administrator::try_from).transpose()
     }
 
-    /// All administrators, by name, at most 1 000.
+    /// All administrators, by name.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer or a row is inconsistent.
     pub async fn administrators(&self) -> Result<Vec<Administrator>, StoreError> {
         const SQL: &str = "SELECT name, password_hash, role, reach, sealed_totp, totp_step, version, created_at,
-            changed_at, logged_in_at, disabled_at FROM administrator ORDER BY name LIMIT 1000";
+            changed_at, logged_in_at, disabled_at FROM administrator ORDER BY name";
         let rows = read!(self, c => query_as::<_, AdministratorRow>(SQL).fetch_all(c))?;
         rows.into_iter().map(Administrator::try_from).collect()
     }
@@ -156,7 +165,7 @@ impl Store {
         Ok(true)
     }
 
-    /// Changes an account, and ends its sessions but the one that goes on.
+    /// Changes an account, and ends its sessions; the one that asks for it goes on under another digest.
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done; nothing was.
@@ -170,8 +179,13 @@ impl Store {
             let is_as_seen = version == Some(asked.version);
             return Ok(if is_as_seen { ChangedAccount::LastOwner } else { ChangedAccount::Stale });
         }
+        if let Some(renewal) = &asked.renews
+            && !renew(&mut tx, asked.name, renewal).await?
+        {
+            return Ok(ChangedAccount::Stale);
+        }
         if asked.change.ends_sessions() {
-            end_sessions(&mut tx, asked.name, asked.keep).await?;
+            end_sessions(&mut tx, asked.name, asked.renews.map(|renewal| renewal.to)).await?;
         }
         audit::append(&mut tx, asked.entry).await?;
         tx.commit().await?;
@@ -253,6 +267,14 @@ async fn write(tx: &mut Tx, asked: &ChangeAccount<'_>) -> Result<bool, StoreErro
             .fetch_optional(c)),
     };
     Ok(row?.is_some())
+}
+
+/// Whether the session was still there to be renewed.
+async fn renew(tx: &mut Tx, name: &AdministratorName, renewal: &Renewal) -> Result<bool, StoreError> {
+    const SQL: &str = "UPDATE administrator_session SET digest = $1
+        WHERE digest = $2 AND administrator = $3 AND stage = 'live'";
+    let renewed = execute!(tx, query(SQL).bind(renewal.to.to_hex()).bind(renewal.from.to_hex()).bind(name.as_str()))?;
+    Ok(renewed > 0)
 }
 
 async fn end_sessions(tx: &mut Tx, name: &AdministratorName, keep: Option<Digest>) -> Result<(), StoreError> {

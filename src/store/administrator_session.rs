@@ -1,12 +1,13 @@
 //! The sessions of administrators' browsers. Each is found by the digest of a random value.
 
+use serde_json::json;
 use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::dialect::{execute, in_tx, read};
 use super::{Consistent, Store, StoreError, audit};
 use crate::clock::Timestamp;
 use crate::domain::account::{AdministratorSession, Stage};
-use crate::domain::audit::Entry;
+use crate::domain::audit::{Action, Actor, Entry, RequestId};
 use crate::domain::id::{AdministratorName, Digest};
 
 #[derive(FromRow)]
@@ -49,8 +50,25 @@ pub struct OpenSession<'a> {
     pub pending: Option<Digest>,
     /// A session that this browser had before; it ends.
     pub replaces: Option<Digest>,
+    /// During which request.
+    pub request: &'a RequestId,
     /// What the audit log says of it.
     pub entry: Option<&'a Entry>,
+}
+
+impl OpenSession<'_> {
+    /// What the audit log says of whoever was logged in in this browser before.
+    fn logged_out(&self, name: String) -> Entry {
+        Entry {
+            brand: None,
+            at: self.session.created_at,
+            actor: Actor::Administrator(name.clone()),
+            action: Action::LoggedOut,
+            subject: name,
+            request: self.request.clone(),
+            payload: json!({ "by": "another log-in" }),
+        }
+    }
 }
 
 impl Store {
@@ -69,7 +87,8 @@ impl Store {
             AND (CAST($1 AS BIGINT) IS NULL OR totp_step IS NULL OR totp_step < $1) RETURNING name";
         const OPEN: &str = "INSERT INTO administrator_session (digest, administrator, stage, created_at, last_seen_at,
             expires_at) VALUES ($1, $2, $3, $4, $5, $6)";
-        const REPLACE: &str = "DELETE FROM administrator_session WHERE digest = $1";
+        const REPLACE: &str = "DELETE FROM administrator_session WHERE digest = $1
+            RETURNING administrator, stage = 'live' AND expires_at > $2";
         let session = opening.session;
         let name = session.administrator.as_str();
         let mut tx = self.0.begin().await?;
@@ -90,9 +109,13 @@ impl Store {
                 return Ok(false);
             }
         }
-        if let Some(replaced) = opening.replaces {
-            execute!(&mut tx, query(REPLACE).bind(replaced.to_hex()))?;
-        }
+        let replaced = match opening.replaces {
+            Some(digest) => in_tx!(&mut tx, c => query_as::<_, (String, bool)>(REPLACE)
+                .bind(digest.to_hex())
+                .bind(session.created_at.millis())
+                .fetch_optional(c))?,
+            None => None,
+        };
         execute!(
             &mut tx,
             query(OPEN)
@@ -103,6 +126,9 @@ impl Store {
                 .bind(session.last_seen_at.millis())
                 .bind(session.expires_at.millis())
         )?;
+        if let Some((name, true)) = replaced {
+            audit::append(&mut tx, &opening.logged_out(name)).await?;
+        }
         if let Some(entry) = opening.entry {
             audit::append(&mut tx, entry).await?;
         }

@@ -68,13 +68,13 @@ impl Store {
         row.map(ApiKey::try_from).transpose()
     }
 
-    /// All keys, newest first, at most 1 000.
+    /// All keys, newest first. Owners alone make them, so that there are never too many to hold.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer or a row is inconsistent.
     pub async fn api_keys(&self) -> Result<Vec<ApiKey>, StoreError> {
         const SQL: &str = "SELECT id, name, role, reach, created_by, created_at, expires_at, last_used_at, revoked_at
-            FROM api_key ORDER BY created_at DESC, id DESC LIMIT 1000";
+            FROM api_key ORDER BY created_at DESC, id DESC";
         let rows = read!(self, c => query_as::<_, ApiKeyRow>(SQL).fetch_all(c))?;
         rows.into_iter().map(ApiKey::try_from).collect()
     }

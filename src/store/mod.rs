@@ -28,7 +28,7 @@ mod session;
 mod step_up;
 mod sweep;
 
-pub use administrator::{AccountChange, ChangeAccount, ChangedAccount};
+pub use administrator::{AccountChange, ChangeAccount, ChangedAccount, Renewal};
 pub use administrator_session::OpenSession;
 pub use audit::{AuditCursor, AuditFilter, Erased};
 pub use consent::{Decide, Decided, Evidence, Opens, SignIn, SignedIn};

@@ -88,13 +88,13 @@ impl Store {
         row.map(ResourceServerKey::try_from).transpose()
     }
 
-    /// The keys of a Brand, or of all, the newest first, at most 1 000.
+    /// The keys of a Brand, or of all, the newest first.
     ///
     /// # Errors
     /// [`StoreError`] when the database does not answer or a row is inconsistent.
     pub async fn resource_server_keys(&self, brand: Option<&BrandId>) -> Result<Vec<ResourceServerKey>, StoreError> {
         const SQL: &str = "SELECT id, brand_id, name, created_at, expires_at, revoked_at FROM resource_server_key
-            WHERE (CAST($1 AS TEXT) IS NULL OR brand_id = $1) ORDER BY created_at DESC, id DESC LIMIT 1000";
+            WHERE (CAST($1 AS TEXT) IS NULL OR brand_id = $1) ORDER BY created_at DESC, id DESC";
         let rows = read!(self, c => query_as::<_, KeyRow>(SQL).bind(brand.map(BrandId::as_str)).fetch_all(c))?;
         rows.into_iter().map(ResourceServerKey::try_from).collect()
     }

@@ -227,7 +227,8 @@ async fn take(
 ) -> Result<(), Failure> {
     done(administrators::show(app, by, name).await?, name)?;
     if deed.confirm.dry_run {
-        return say(out, deed.json, &format!("would be {what}:"), name);
+        let outcome = done(administrators::would_change(app, by, name, change_it).await?, name)?;
+        return tell(outcome, &format!("would be {what}:"), name, deed.json, out);
     }
     deed.confirm.ask(&format!("{name}: {consequence}."), "yes")?;
     change(app, by, name, change_it, what, deed.json, out).await
@@ -242,7 +243,18 @@ async fn change(
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), Failure> {
-    match done(administrators::change(app, by, name, change).await?, name)? {
+    let outcome = done(administrators::change(app, by, name, change).await?, name)?;
+    tell(outcome, what, name, json, out)
+}
+
+fn tell(
+    outcome: Changed,
+    what: &str,
+    name: &AdministratorName,
+    json: bool,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    match outcome {
         Changed::Done => say(out, json, what, name),
         Changed::AsBefore => say(out, json, "unchanged", name),
         Changed::LastOwner => Err(Failure::Said(format!(

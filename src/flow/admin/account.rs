@@ -1,12 +1,13 @@
 //! What an administrator changes about the own account: the password and the second factor. Each asks for the password
-//! once more, so that an open browser is not enough, and ends every other session of theirs.
+//! once more, so that an open browser is not enough, and ends every session of theirs; the one that asks goes on under another
+//! value, so that a copy of its cookie is worth nothing either.
 
 use serde_json::json;
 
 use super::super::Fault;
 use super::administrators::described;
-use super::log_in::totp_row;
-use super::passwords::{self, Worked};
+use super::log_in::{known, totp_row};
+use super::passwords::{self, Queue, Worked};
 use super::session::SessionCaller;
 use crate::app::App;
 use crate::clock::Timestamp;
@@ -16,13 +17,13 @@ use crate::domain::account::{Administrator, PoorPassword, check_password};
 use crate::domain::audit::Action;
 use crate::limits::{ClientAddress, LogIn, LogInTry, Spent};
 use crate::secret::Secret;
-use crate::store::{AccountChange, ChangeAccount, ChangedAccount};
+use crate::store::{AccountChange, ChangeAccount, ChangedAccount, Renewal};
 
 /// What became of a change of the own account.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum ChangedOwn {
-    /// It is done, and other sessions have ended.
-    Done,
+    /// It is done, and every session of theirs has ended but this one, which goes on under another value.
+    Done(Renewed),
     /// The present password is another.
     WrongPassword,
     /// The new password is not taken.
@@ -35,6 +36,15 @@ pub enum ChangedOwn {
     TooManyTries(Spent),
     /// Too many passwords are checked at this moment.
     Busy(Spent),
+}
+
+/// What a browser gets in the place of what it had, whose copies are worth nothing now.
+#[derive(Clone, Debug)]
+pub struct Renewed {
+    /// The value of the session cookie.
+    pub session: Secret<String>,
+    /// What tells later that this browser has logged in under this name.
+    pub known: Secret<String>,
 }
 
 /// A second factor that is offered: for one session, and nothing is stored until it is proven.
@@ -88,7 +98,7 @@ pub async fn change_password(
         Ok(confirmed) => confirmed,
         Err(refused) => return Ok(refused),
     };
-    let hash = match passwords::hash(app, new).await? {
+    let hash = match passwords::hash(app, Queue::Known, new).await? {
         Worked::Done(hash) => hash,
         Worked::Busy(spent) => return Ok(ChangedOwn::Busy(spent)),
     };
@@ -157,8 +167,9 @@ async fn confirmed<'a>(
         Ok(attempt) => attempt,
         Err(spent) => return Ok(Err(ChangedOwn::TooManyTries(spent))),
     };
-    let Some(account) = app.store.administrator(&caller.name).await? else { return Ok(Err(ChangedOwn::Stale)) };
-    match passwords::verify(app, present, Some(&account.password_hash)).await? {
+    let account = app.store.administrator(&caller.name).await?.filter(Administrator::is_enabled);
+    let Some(account) = account else { return Ok(Err(ChangedOwn::Stale)) };
+    match passwords::verify(app, Queue::Known, present, Some(&account.password_hash)).await? {
         Worked::Done(Fit::Right | Fit::RightAtAnotherCost) => Ok(Ok((account, attempt))),
         Worked::Done(Fit::Wrong) => {
             attempt.wrong();
@@ -187,10 +198,12 @@ async fn write(
         _ => json!({ "before": described(account), "after": described(&after) }),
     };
     let entry = caller.by.entry(None, now, action, &caller.name, payload);
-    let keep = Some(caller.digest);
-    let asked = ChangeAccount { name: &caller.name, version: account.version, change, keep, entry: &entry };
+    let session = codes::session_token(&app.entropy);
+    let known = known(app, &caller.name, account.version + 1, now)?;
+    let renews = Some(Renewal { from: caller.digest, to: codes::digest(session.expose()) });
+    let asked = ChangeAccount { name: &caller.name, version: account.version, change, renews, entry: &entry };
     Ok(match app.store.change_account(&asked).await? {
-        ChangedAccount::Done => ChangedOwn::Done,
+        ChangedAccount::Done => ChangedOwn::Done(Renewed { session, known }),
         ChangedAccount::Stale | ChangedAccount::LastOwner => ChangedOwn::Stale,
     })
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{ATTEMPTS, Fault, RESTLESS};
 use super::api_keys::missing_brand;
-use super::passwords::{self, Worked};
+use super::passwords::{self, Queue, Worked};
 use super::{By, Verdict};
 use crate::app::App;
 use crate::domain::account::{Administrator, PoorPassword, check_password};
@@ -104,7 +104,7 @@ pub async fn create(
     if let Err(poor) = check_password(name, password.expose()) {
         return Ok(Verdict::Done(Created::PoorPassword(poor)));
     }
-    let password_hash = match passwords::hash(app, password).await? {
+    let password_hash = match passwords::hash(app, Queue::Known, password).await? {
         Worked::Done(hash) => hash,
         Worked::Busy(spent) => return Ok(Verdict::Done(Created::Busy(spent))),
     };
@@ -138,36 +138,19 @@ pub async fn change(app: &App, by: &By, name: &AdministratorName, change: &Chang
     let mut hashed = None;
     for _ in 0..ATTEMPTS {
         let Some(account) = app.store.administrator(name).await? else { return Ok(Verdict::NotThere) };
-        if let Err(denied) = by.access.administer(&account.access) {
-            return Ok(denied.into());
+        if let Err(verdict) = judge(app, by, &account, change) {
+            return Ok(verdict);
         }
         let (action, wanted) = match change {
-            Change::Access(access) => {
-                if let Err(denied) = by.access.administer(access) {
-                    return Ok(denied.into());
-                }
-                if let Some(missing) = missing_brand(app, &access.reach) {
-                    return Ok(Verdict::Done(Changed::NoBrand(missing)));
-                }
-                if account.access == *access {
-                    return Ok(Verdict::Done(Changed::AsBefore));
-                }
-                (Action::AdministratorChanged, AccountChange::Access(access.clone()))
-            }
-            Change::Disable if !account.is_enabled() => return Ok(Verdict::Done(Changed::AsBefore)),
-            Change::Enable if account.is_enabled() => return Ok(Verdict::Done(Changed::AsBefore)),
-            Change::NoSecondFactor if !account.has_second_factor() => return Ok(Verdict::Done(Changed::AsBefore)),
+            Change::Access(access) => (Action::AdministratorChanged, AccountChange::Access(access.clone())),
             Change::Disable => (Action::AdministratorChanged, AccountChange::Disable),
             Change::Enable => (Action::AdministratorChanged, AccountChange::Enable),
             Change::NoSecondFactor => (Action::SecondFactorChanged, AccountChange::NoSecondFactor),
             Change::Remove => (Action::AdministratorRemoved, AccountChange::Remove),
             Change::Password(password) => {
-                if let Err(poor) = check_password(name, password.expose()) {
-                    return Ok(Verdict::Done(Changed::PoorPassword(poor)));
-                }
                 let hash = match hashed.take() {
                     Some(hash) => hash,
-                    None => match passwords::hash(app, password).await? {
+                    None => match passwords::hash(app, Queue::Known, password).await? {
                         Worked::Done(hash) => hash,
                         Worked::Busy(spent) => return Ok(Verdict::Done(Changed::Busy(spent))),
                     },
@@ -183,6 +166,58 @@ pub async fn change(app: &App, by: &By, name: &AdministratorName, change: &Chang
         }
     }
     Err(RESTLESS)
+}
+
+/// What [`change`] would do now.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn would_change(
+    app: &App,
+    by: &By,
+    name: &AdministratorName,
+    change: &Change,
+) -> Result<Verdict<Changed>, Fault> {
+    if let Err(denied) = by.access.at_least(Role::Owner) {
+        return Ok(denied.into());
+    }
+    let accounts = app.store.administrators().await?;
+    let Some(account) = accounts.iter().find(|account| account.name == *name) else { return Ok(Verdict::NotThere) };
+    if let Err(verdict) = judge(app, by, account, change) {
+        return Ok(verdict);
+    }
+    let takes_an_owner = match change {
+        Change::Access(access) => !access.is_everything(),
+        Change::Disable | Change::Remove => true,
+        Change::Enable | Change::NoSecondFactor | Change::Password(_) => false,
+    };
+    let is_other_owner = |other: &Administrator| other.name != *name && other.is_full_owner();
+    let is_last = account.is_full_owner() && !accounts.iter().any(is_other_owner);
+    Ok(Verdict::Done(if takes_an_owner && is_last { Changed::LastOwner } else { Changed::Done }))
+}
+
+/// Whether there is something to do, and for `by`.
+fn judge(app: &App, by: &By, account: &Administrator, change: &Change) -> Result<(), Verdict<Changed>> {
+    by.access.administer(&account.access)?;
+    if let Change::Access(access) = change {
+        by.access.administer(access)?;
+        if let Some(missing) = missing_brand(app, &access.reach) {
+            return Err(Verdict::Done(Changed::NoBrand(missing)));
+        }
+    }
+    let is_as_before = match change {
+        Change::Access(access) => account.access == *access,
+        Change::Disable => !account.is_enabled(),
+        Change::Enable => account.is_enabled(),
+        Change::NoSecondFactor => !account.has_second_factor(),
+        Change::Remove => false,
+        Change::Password(password) => {
+            let poor = |poor| Verdict::Done(Changed::PoorPassword(poor));
+            check_password(&account.name, password.expose()).map_err(poor)?;
+            false
+        }
+    };
+    if is_as_before { Err(Verdict::Done(Changed::AsBefore)) } else { Ok(()) }
 }
 
 async fn write(
@@ -214,7 +249,7 @@ async fn write(
         }
     };
     let entry = by.entry(None, now, action, &account.name, payload);
-    let asked = ChangeAccount { name: &account.name, version: account.version, change, keep: None, entry: &entry };
+    let asked = ChangeAccount { name: &account.name, version: account.version, change, renews: None, entry: &entry };
     Ok(app.store.change_account(&asked).await?)
 }
 

@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::crypto::jwks::KeySet;
 use crate::crypto::ring;
-use crate::domain::administrator::{Denied, Role};
+use crate::domain::administrator::{Access, Denied, Role};
 use crate::domain::audit::{Action, Entry};
 use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
 use crate::domain::check::InvalidParameter;
@@ -123,7 +123,7 @@ pub async fn apply(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Ver
         if let Err(denied) = may_apply(by, file, &before) {
             return Ok(denied.into());
         }
-        let plan = match Plan::new(&app.config, &app.entropy, file, &before, now) {
+        let plan = match Plan::new(&app.config, &app.entropy, file, &before, &by.access, now) {
             Ok(plan) => plan,
             Err(problem) => return Ok(Verdict::Done(ApplyOutcome::Refused(problem))),
         };
@@ -188,6 +188,7 @@ impl Plan {
         entropy: &Entropy,
         file: &ApplyFile,
         before: &DirectoryRows,
+        access: &Access,
         now: Timestamp,
     ) -> Result<Self, String> {
         let allow_http = config.outbound.allow_private;
@@ -228,7 +229,7 @@ impl Plan {
                 plan.brands.push(brand);
             }
         }
-        plan.check_origins(&config.public_url, before)?;
+        plan.check_origins(&config.public_url, before, access)?;
         Ok(plan)
     }
 
@@ -243,14 +244,14 @@ impl Plan {
         self.changes.push(Change { kind, id, name, what, fields });
     }
 
-    /// No two Brands may have one `auth_origin`, and none the Provider's own origin.
-    fn check_origins(&self, public_url: &str, before: &DirectoryRows) -> Result<(), String> {
+    /// No two Brands may have one `auth_origin`, and none the Provider's own origin. A Brand out of reach is not named.
+    fn check_origins(&self, public_url: &str, before: &DirectoryRows, access: &Access) -> Result<(), String> {
         let untouched = before.brands.iter().filter(|known| self.brands.iter().all(|brand| brand.id != known.id));
         let mut owners: HashMap<String, &str> = HashMap::from([(public_url.to_owned(), "public_url")]);
         for brand in untouched.chain(&self.brands) {
             let origin = brand.delegation.as_ref().and_then(|delegation| delegation.auth_origin.as_ref());
             let Some(origin) = origin.map(|origin| origin.origin().ascii_serialization()) else { continue };
-            if let Some(owner) = owners.insert(origin.clone(), &brand.name) {
+            if let Some(owner) = owners.insert(origin.clone(), seen_name(brand, access)) {
                 return Err(format!(
                     "brand \"{}\": delegation.auth_origin: {origin} is already that of {owner}",
                     brand.name
@@ -297,6 +298,11 @@ impl Plan {
         });
         agents.chain(brands).chain(keys).collect()
     }
+}
+
+/// What somebody with this access may be told of a Brand's name.
+fn seen_name<'a>(brand: &'a Brand, access: &Access) -> &'a str {
+    if access.read(Some(&brand.id)).is_ok() { &brand.name } else { "another Brand" }
 }
 
 /// What the audit log keeps of a Brand.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::super::Fault;
 use super::By;
-use super::passwords::{self, Worked};
+use super::passwords::{self, Queue, Worked};
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::crypto::password::Fit;
@@ -97,17 +97,19 @@ pub async fn log_in(
     let name = AdministratorName::typed(typed).ok();
     // What is no name is counted like one that nobody has.
     let counted = name.as_ref().map_or_else(|| typed.trim().to_lowercase(), AdministratorName::to_string);
-    let attempt = match app.limits.log_ins.begin(&guess(app, &counted, browser, now)) {
-        Ok(attempt) => attempt,
-        Err(spent) => return Ok(too_many(app, spent)),
-    };
     let account = match &name {
         Some(name) => app.store.administrator(name).await?,
         None => None,
     };
+    let guess = guess(app, &counted, account.as_ref(), browser, now);
+    let attempt = match app.limits.log_ins.begin(&guess) {
+        Ok(attempt) => attempt,
+        Err(spent) => return Ok(too_many(app, spent)),
+    };
+    let queue = if guess.known.is_some() { Queue::Known } else { Queue::Anybody };
     // No password is as long; whatever is typed takes the same work.
     let stored = account.as_ref().map(|account| &account.password_hash);
-    let fit = match passwords::verify(app, password, stored).await? {
+    let fit = match passwords::verify(app, queue, password, stored).await? {
         Worked::Done(fit) => fit,
         Worked::Busy(Spent { retry_after }) => return Ok(LoggedIn::Busy { retry_after }),
     };
@@ -118,7 +120,7 @@ pub async fn log_in(
         return Ok(LoggedIn::Refused);
     };
     if fit == Fit::RightAtAnotherCost
-        && let Worked::Done(hash) = passwords::hash(app, password).await?
+        && let Worked::Done(hash) = passwords::hash(app, queue, password).await?
     {
         app.store.rehash_password(&account, &hash).await?;
     }
@@ -131,7 +133,7 @@ pub async fn log_in(
     match open(app, &account, Half::Whole, browser, now).await? {
         Some(session) => {
             attempt.right();
-            Ok(LoggedIn::Done { session, known: known(app, &account.name, now)? })
+            Ok(LoggedIn::Done { session, known: known(app, &account.name, account.version, now)? })
         }
         // Changed while the password was checked.
         None => Ok(LoggedIn::Refused),
@@ -155,12 +157,12 @@ pub async fn second_factor(app: &App, code: &str, browser: &Browser<'_>) -> Resu
     let now = app.clock.now();
     let Some(session) = browser.session else { return Ok(LoggedIn::StartOver) };
     let Some(name) = pending(app, session).await? else { return Ok(LoggedIn::StartOver) };
-    let attempt = match app.limits.log_ins.begin(&guess(app, name.as_str(), browser, now)) {
+    let account = app.store.administrator(&name).await?.filter(Administrator::is_enabled);
+    let Some(account) = account else { return Ok(LoggedIn::StartOver) };
+    let attempt = match app.limits.log_ins.begin(&guess(app, name.as_str(), Some(&account), browser, now)) {
         Ok(attempt) => attempt,
         Err(spent) => return Ok(too_many(app, spent)),
     };
-    let account = app.store.administrator(&name).await?.filter(Administrator::is_enabled);
-    let Some(account) = account else { return Ok(LoggedIn::StartOver) };
     let Some(sealed) = &account.sealed_totp else { return Ok(LoggedIn::StartOver) };
     let secret = app.master.open(sealed, &totp_row(&name))?;
     let Some(step) = totp::accepted_step(&secret, code, now, account.totp_step)? else {
@@ -171,7 +173,7 @@ pub async fn second_factor(app: &App, code: &str, browser: &Browser<'_>) -> Resu
     match open(app, &account, Half::Second { step, pending: codes::digest(session) }, browser, now).await? {
         Some(session) => {
             attempt.right();
-            Ok(LoggedIn::Done { session, known: known(app, &name, now)? })
+            Ok(LoggedIn::Done { session, known: known(app, &name, account.version, now)? })
         }
         // The code was used by somebody else at this instant, or the account has changed.
         None => {
@@ -186,8 +188,8 @@ pub(super) fn totp_row(name: &AdministratorName) -> String {
     format!("administrator/{name}/totp")
 }
 
-fn guess(app: &App, name: &str, browser: &Browser<'_>, now: Timestamp) -> LogIn {
-    let known = browser.known.filter(|known| is_known(app, name, known, now));
+fn guess(app: &App, name: &str, account: Option<&Administrator>, browser: &Browser<'_>, now: Timestamp) -> LogIn {
+    let known = browser.known.filter(|known| account.is_some_and(|account| is_known(app, account, known, now)));
     LogIn { name: codes::digest(name), address: browser.address, known: known.map(codes::digest) }
 }
 
@@ -195,17 +197,25 @@ fn known_row(name: &str) -> String {
     format!("administrator/{name}/browser")
 }
 
-/// What tells later that a browser has logged in under `name`: sealed, so that nobody else can make one.
-fn known(app: &App, name: &AdministratorName, now: Timestamp) -> Result<Secret<String>, Fault> {
+/// What tells later that a browser has logged in under `name`, whose account has this `version`: sealed, so that nobody
+/// else can make one, and worth nothing once the account is changed.
+pub(super) fn known(
+    app: &App,
+    name: &AdministratorName,
+    version: i64,
+    now: Timestamp,
+) -> Result<Secret<String>, Fault> {
     let nonce = u64::from_be_bytes(app.entropy.bytes());
-    let content = format!("{} {nonce:016x}", now.millis());
+    let content = format!("{} {version} {nonce:016x}", now.millis());
     Ok(Secret::new(app.master.seal(content.as_bytes(), &known_row(name.as_str()), &app.entropy)?))
 }
 
-fn is_known(app: &App, name: &str, known: &str, now: Timestamp) -> bool {
-    let Ok(content) = app.master.open(known, &known_row(name)) else { return false };
-    let since = std::str::from_utf8(content.expose()).ok().and_then(|content| content.split_once(' ')?.0.parse().ok());
-    since.is_some_and(|since| now < Timestamp::from_millis(since).plus(KNOWN_FOR))
+fn is_known(app: &App, account: &Administrator, known: &str, now: Timestamp) -> bool {
+    let Ok(content) = app.master.open(known, &known_row(account.name.as_str())) else { return false };
+    let mut parts = std::str::from_utf8(content.expose()).unwrap_or_default().split(' ');
+    let mut number = || parts.next()?.parse().ok();
+    let (since, version) = (number().map(Timestamp::from_millis), number());
+    since.is_some_and(|since| now < since.plus(KNOWN_FOR)) && version == Some(account.version)
 }
 
 /// Which part of a log-in opens a session.
@@ -249,6 +259,7 @@ async fn open(
         step,
         pending,
         replaces: browser.session.map(codes::digest),
+        request: browser.request,
         entry: (stage == Stage::Live).then_some(&entry),
     };
     Ok(app.store.open_session(&opening).await?.then_some(cookie))

@@ -14,27 +14,42 @@ pub(super) enum Worked<T> {
     Busy(Spent),
 }
 
+/// Where one waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Queue {
+    /// With everybody who tries to log in.
+    Anybody,
+    /// With those who have a session, or a browser that has logged in before: nobody else can fill this one.
+    Known,
+}
+
 /// Whether `password` is the one of `stored`; without one, the same work, and it is not.
 pub(super) async fn verify(
     app: &App,
+    queue: Queue,
     password: &Secret<String>,
     stored: Option<&Secret<String>>,
 ) -> Result<Worked<Fit>, Fault> {
     let (password, stored) = (password.clone(), stored.cloned());
-    work(app, move |passwords| passwords.verify(&password, stored.as_ref())).await
+    work(app, queue, move |passwords| passwords.verify(&password, stored.as_ref())).await
 }
 
 /// What is stored of `password`.
-pub(super) async fn hash(app: &App, password: &Secret<String>) -> Result<Worked<Secret<String>>, Fault> {
+pub(super) async fn hash(app: &App, queue: Queue, password: &Secret<String>) -> Result<Worked<Secret<String>>, Fault> {
     let (password, entropy) = (password.clone(), app.entropy.clone());
-    work(app, move |passwords| passwords.hash(&password, &entropy)).await
+    work(app, queue, move |passwords| passwords.hash(&password, &entropy)).await
 }
 
 async fn work<T: Send + 'static>(
     app: &App,
+    queue: Queue,
     work: impl FnOnce(&Passwords) -> Result<T, CryptoFailure> + Send + 'static,
 ) -> Result<Worked<T>, Fault> {
-    let permit = match app.limits.passwords.acquire().await {
+    let permits = match queue {
+        Queue::Anybody => &app.limits.passwords,
+        Queue::Known => &app.limits.known_passwords,
+    };
+    let permit = match permits.acquire().await {
         Ok(permit) => permit,
         Err(spent) => return Ok(Worked::Busy(spent)),
     };

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::{fault, frame};
+use super::{fault, frame, log_in};
 use crate::flow::Fault;
 use crate::flow::admin::account::{self as flow, ChangedOwn, Offered};
 use crate::limits::Spent;
@@ -50,7 +50,7 @@ pub async fn enable_second_factor(req: HttpRequest, payload: web::Payload) -> Ht
     let (address, present) = (client_address::counted(&req), secret(form, "password"));
     let (sealed, code) = (form.one("offer").unwrap_or_default(), form.one("code").unwrap_or_default());
     let outcome = flow::enable_second_factor(app(&req), caller, address, &present, sealed, code).await;
-    let is_on = caller.has_second_factor || matches!(outcome, Ok(ChangedOwn::Done));
+    let is_on = caller.has_second_factor || matches!(outcome, Ok(ChangedOwn::Done(_)));
     answer(&req, &submitted, outcome, AccountNotice::SecondFactorOn, is_on)
 }
 
@@ -63,7 +63,7 @@ pub async fn disable_second_factor(req: HttpRequest, payload: web::Payload) -> H
     let (address, present) = (client_address::counted(&req), secret(submitted.form(), "password"));
     let caller = submitted.viewer().caller();
     let outcome = flow::disable_second_factor(app(&req), caller, address, &present).await;
-    let is_on = caller.has_second_factor && !matches!(outcome, Ok(ChangedOwn::Done));
+    let is_on = caller.has_second_factor && !matches!(outcome, Ok(ChangedOwn::Done(_)));
     answer(&req, &submitted, outcome, AccountNotice::SecondFactorOff, is_on)
 }
 
@@ -80,7 +80,11 @@ fn answer(
 ) -> HttpResponse {
     let mut wait = None;
     let notice = match outcome {
-        Ok(ChangedOwn::Done) => done,
+        Ok(ChangedOwn::Done(renewed)) => {
+            let viewer = submitted.viewer().renewed(&renewed.session);
+            let response = page(req, &viewer, Some(done), None, has_second_factor);
+            return log_in::with_browser(req, response, &renewed.session, &renewed.known);
+        }
         Ok(ChangedOwn::WrongPassword) => AccountNotice::WrongPassword,
         Ok(ChangedOwn::PoorPassword(poor)) => AccountNotice::PoorPassword(poor),
         Ok(ChangedOwn::WrongCode) => AccountNotice::WrongCode,

@@ -96,7 +96,17 @@ fn session_cookie(req: &HttpRequest, session: &Secret<String>) -> Cookie<'static
 }
 
 fn logged_in(req: &HttpRequest, session: &Secret<String>, known: &Secret<String>, next: &str) -> HttpResponse {
-    let response = with_cookie(see_other(next), &session_cookie(req, session));
+    with_browser(req, see_other(next), session, known)
+}
+
+/// `response` to a browser that gets this session, and what tells later that it has logged in.
+pub(super) fn with_browser(
+    req: &HttpRequest,
+    response: HttpResponse,
+    session: &Secret<String>,
+    known: &Secret<String>,
+) -> HttpResponse {
+    let response = with_cookie(response, &session_cookie(req, session));
     let https = app(req).config.is_admin_https();
     with_cookie(response, &AdminCookie::Known.with(known.expose(), Some(KNOWN_FOR), https))
 }

@@ -7,6 +7,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use super::cookie::{self, AdminCookie};
 use crate::crypto::codes;
 use crate::flow::admin::session::{SessionCaller, authenticate_session};
+use crate::secret::Secret;
 use crate::web::request::request_id;
 use crate::web::{admin, app};
 
@@ -21,6 +22,12 @@ impl Viewer {
     /// Who asks.
     pub const fn caller(&self) -> &SessionCaller {
         &self.caller
+    }
+
+    /// The same one, whose session has another value from now on.
+    pub fn renewed(&self, session: &Secret<String>) -> Self {
+        let caller = SessionCaller { digest: codes::digest(session.expose()), ..self.caller.clone() };
+        Self { caller, form_token: codes::form_token(session.expose()) }
     }
 
     /// What each form of the page carries.

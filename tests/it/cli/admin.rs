@@ -74,7 +74,8 @@ fn what_takes_something_away_asks_or_says_what_it_would_do() {
         let refused = fed(&place, &["admin", command, "bert"], "yes\n");
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{}", refused.err);
         let dry = place.run(&["admin", command, "bert", "--dry-run"]).done();
-        assert!(dry.contains("would be") && dry.contains("bert"), "{dry}");
+        let expected = if command == "totp-off" { "unchanged" } else { "would be" };
+        assert!(dry.contains(expected) && dry.contains("bert"), "{dry}");
         assert!(place.run(&["admin", command, "nobody", "--dry-run"]).failed().contains("nobody"));
     }
     assert_eq!(administrators(&place), before);
@@ -85,6 +86,10 @@ fn what_takes_something_away_asks_or_says_what_it_would_do() {
     assert_eq!(fed(&place, &["admin", "password", "bert"], "another horse battery staple\n").done(), "changed bert\n");
     assert_eq!(place.run(&["admin", "remove", "bert", "--yes"]).done(), "removed bert\n");
     assert_eq!(administrators(&place).len(), 1);
+    // The last owner would not be removed, and a dry run says so.
+    for command in ["remove", "disable"] {
+        assert!(place.run(&["admin", command, "anna", "--dry-run"]).failed().contains("last enabled owner"));
+    }
 }
 
 #[test]

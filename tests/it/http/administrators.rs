@@ -73,6 +73,7 @@ on_both_databases! {
         let world = World::start(&db).await;
         world.administrator("anna", Access::EVERYTHING).await;
         let (here, there) = (world.logged_in("anna").await, world.logged_in("anna").await);
+        let copied = here.at(&world);
         let (before, new) = (db.contents().await, "another horse battery staple");
         let pairs = |present, new, again| [("password", present), ("new_password", new), ("repeated_password", again)];
         for (form, status) in [
@@ -87,6 +88,8 @@ on_both_databases! {
         let done = here.submit("/account", "/account/password", &pairs(PASSWORD, new, new)).await;
         assert_eq!(done.status(), 200, "{}", done.text());
         assert!(here.is_in().await && !there.is_in().await);
+        // Whoever copied the cookie before has nothing.
+        assert!(!copied.is_in().await);
         assert_eq!(world.browser().log_in("anna", PASSWORD).await.status(), 403);
         assert_eq!(world.browser().log_in("anna", new).await.status(), 303);
         world.stop().await;

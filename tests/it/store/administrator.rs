@@ -1,8 +1,10 @@
 //! Administrators: changes name the version they saw, the last owner stays, and a code opens one session.
 
+use std::sync::LazyLock;
+
 use assent::domain::account::{Administrator, AdministratorSession, Stage};
 use assent::domain::administrator::{Access, Reach, Role};
-use assent::domain::audit::{Action, Actor, Entry};
+use assent::domain::audit::{Action, Actor, Entry, RequestId};
 use assent::domain::id::AdministratorName;
 use assent::secret::Secret;
 use assent::store::{AccountChange, ChangeAccount, ChangedAccount, OpenSession};
@@ -38,8 +40,14 @@ async fn with_owner(db: &Database, name: &str) -> Administrator {
 
 async fn change(db: &Database, account: &Administrator, version: i64, change: &AccountChange) -> ChangedAccount {
     let entry = of_provider(Action::AdministratorChanged);
-    let asked = ChangeAccount { name: &account.name, version, change, keep: None, entry: &entry };
+    let asked = ChangeAccount { name: &account.name, version, change, renews: None, entry: &entry };
     db.change_account(&asked).await.unwrap()
+}
+
+/// During which request everything is here.
+fn request() -> &'static RequestId {
+    static REQUEST: LazyLock<RequestId> = LazyLock::new(|| RequestId("request-1".to_owned()));
+    &REQUEST
 }
 
 fn session(account: &Administrator, stage: Stage) -> AdministratorSession {
@@ -107,12 +115,12 @@ on_both_databases! {
         for _ in 0..50 {
             let pending = db.build.digest();
             let first = OpenSession {
-                digest: pending, session: &half, version: 2, step: None, pending: None, replaces: None, entry: None,
+                digest: pending, session: &half, version: 2, step: None, pending: None, replaces: None, request: request(), entry: None,
             };
             assert!(db.open_session(&first).await.unwrap());
             openings.push(OpenSession {
                 digest: db.build.digest(), session: &whole, version: 2, step: Some(101), pending: Some(pending),
-                replaces: Some(pending), entry: Some(&entry),
+                replaces: Some(pending), request: request(), entry: Some(&entry),
             });
         }
         let opened = join_all(openings.iter().map(|opening| db.open_session(opening))).await;
@@ -127,7 +135,7 @@ on_both_databases! {
         let (half, whole) = (session(&account, Stage::SecondFactor), session(&account, Stage::Live));
         let pending = db.build.digest();
         let first = OpenSession {
-            digest: pending, session: &half, version: 1, step: None, pending: None, replaces: None, entry: None,
+            digest: pending, session: &half, version: 1, step: None, pending: None, replaces: None, request: request(), entry: None,
         };
         assert!(db.open_session(&first).await.unwrap());
         let openings: Vec<_> = (0..20)
@@ -143,7 +151,7 @@ on_both_databases! {
             let account = with_owner(&db, &format!("anna{round}")).await;
             let (live, entry) = (session(&account, Stage::Live), of_provider(Action::LoggedIn));
             let opening = OpenSession {
-                digest: db.build.digest(), session: &live, version: 1, step: None, pending: None, replaces: None,
+                digest: db.build.digest(), session: &live, version: 1, step: None, pending: None, replaces: None, request: request(),
                 entry: Some(&entry),
             };
             let to = AccountChange::Password(Secret::new("another".to_owned()));
@@ -158,13 +166,13 @@ on_both_databases! {
         let live = [session(&anna, Stage::Live), session(&bert, Stage::Live)];
         for session in &live {
             let opening = OpenSession {
-                digest: db.build.digest(), session, version: 1, step: None, pending: None, replaces: None, entry: None,
+                digest: db.build.digest(), session, version: 1, step: None, pending: None, replaces: None, request: request(), entry: None,
             };
             assert!(db.open_session(&opening).await.unwrap());
         }
         assert_eq!(change(&db, &bert, 1, &AccountChange::Disable).await, ChangedAccount::Done);
         let opening = OpenSession {
-            digest: db.build.digest(), session: &live[1], version: 2, step: None, pending: None, replaces: None, entry: None,
+            digest: db.build.digest(), session: &live[1], version: 2, step: None, pending: None, replaces: None, request: request(), entry: None,
         };
         assert!(!db.open_session(&opening).await.unwrap());
         assert_eq!(change(&db, &bert, 2, &AccountChange::Remove).await, ChangedAccount::Done);

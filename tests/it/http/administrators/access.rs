@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use assent::domain::administrator::{Access, Role};
-use assent::domain::audit::RequestId;
+use assent::domain::audit::{Chain, RequestId};
+use assent::domain::id::BrandId;
 use assent::flow::admin::administrators::{self, Change, Changed, Created};
 use assent::flow::admin::api_keys::{self, MadeApiKey, NewApiKey};
 use assent::flow::admin::session::authenticate_api_key;
-use assent::flow::admin::{By, Verdict};
+use assent::flow::admin::{By, Verdict, audit};
+use assent::store::Erased;
 
 use crate::support::console::{PASSWORD, access, by, name, secret};
 use crate::support::database::on_both_databases;
@@ -73,6 +75,12 @@ on_both_databases! {
         world.administrator("of-shop", access(Role::Owner, &[SHOP])).await;
         world.administrator("disabled", Access::EVERYTHING).await;
         let change = async |who: &str, it: &Change| administrators::change(&world.app, &all, &name(who), it).await.unwrap();
+        let would =
+            async |who: &str, it: &Change| administrators::would_change(&world.app, &all, &name(who), it).await.unwrap();
+        let outcome_of = |it: &Change| match it {
+            Change::Access(access) if access.role == Role::Owner => Changed::AsBefore,
+            _ => Changed::Done,
+        };
         assert_eq!(change("disabled", &Change::Disable).await, Verdict::Done(Changed::Done));
         let before = db.contents().await;
         for it in [
@@ -82,13 +90,39 @@ on_both_databases! {
             Change::Access(access(Role::Owner, &[SHOP])),
         ] {
             assert_eq!(change("root", &it).await, Verdict::Done(Changed::LastOwner), "{it:?}");
+            assert_eq!(would("root", &it).await, Verdict::Done(Changed::LastOwner), "{it:?}");
+            assert_eq!(would("of-shop", &it).await, Verdict::Done(outcome_of(&it)), "{it:?}");
         }
+        assert_eq!(would("root", &Change::NoSecondFactor).await, Verdict::Done(Changed::AsBefore));
+        assert_eq!(would("nobody", &Change::Remove).await, Verdict::NotThere);
         assert_eq!(db.contents().await, before);
         assert_eq!(change("disabled", &Change::Enable).await, Verdict::Done(Changed::Done));
         assert_eq!(change("root", &Change::Remove).await, Verdict::Done(Changed::Done));
         assert_eq!(change("root", &Change::Remove).await, Verdict::NotThere);
         let actions = db.audit_actions("root").await.unwrap();
         assert_eq!(actions, ["administrator_created", "administrator_removed"]);
+        world.stop().await;
+    }
+
+    // case 77
+    async fn what_the_audit_log_holds_is_erased_by_owners_alone_each_of_their_brands(db: Database) {
+        let world = World::start(&db).await;
+        world.administrator("bert", access(Role::Auditor, &[SHOP])).await;
+        let (shop, provider) = (Chain::Brand(BrandId::parse(SHOP).unwrap()), Chain::Provider);
+        let before = db.contents().await;
+        for (who, chain, verdict) in [
+            (access(Role::Auditor, &[]), &provider, Verdict::Forbidden),
+            (access(Role::Operator, &[]), &provider, Verdict::Forbidden),
+            (access(Role::Operator, &[SHOP]), &shop, Verdict::Forbidden),
+            (access(Role::Owner, &[SHOP]), &provider, Verdict::NotThere),
+            (access(Role::Owner, &[CLUB]), &shop, Verdict::NotThere),
+        ] {
+            assert_eq!(audit::would_erase(&world.app, &by(who.clone()), chain, 1).await.unwrap(), verdict, "{who:?}");
+            assert_eq!(audit::erase(&world.app, &by(who.clone()), chain, 1).await.unwrap(), verdict, "{who:?}");
+        }
+        assert_eq!(db.contents().await, before);
+        let owner = by(access(Role::Owner, &[SHOP]));
+        assert_eq!(audit::erase(&world.app, &owner, &shop, 1).await.unwrap(), Verdict::Done(Erased::Done));
         world.stop().await;
     }
 

@@ -2,8 +2,8 @@
 
 use assent::domain::administrator::{Access, Role};
 use assent::flow::admin::administrators::{Change, change};
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt as _, StreamExt as _};
 
 use crate::support::client::Answer;
 use crate::support::console::{PASSWORD, access, by, hidden, name};
@@ -101,6 +101,44 @@ on_both_databases! {
             assert_eq!(stolen.log_in("anna", WRONG).await.status(), 403);
         }
         assert_eq!(stolen.log_in("anna", WRONG).await.status(), 429);
+        world.stop().await;
+    }
+
+    // case 75
+    async fn what_a_browser_proves_it_has_logged_in_with_is_good_until_the_account_changes(db: Database) {
+        let world = World::start(&db).await;
+        world.administrator("anna", Access::EVERYTHING).await;
+        let browser = world.logged_in("anna").await;
+        let old = browser.cookie("assent-admin-known").unwrap();
+        let new = "another horse battery staple";
+        let form = [("password", PASSWORD), ("new_password", new), ("repeated_password", new)];
+        assert_eq!(browser.submit("/account", "/account/password", &form).await.status(), 200);
+        for _ in 0..5 {
+            world.browser().log_in("anna", WRONG).await;
+        }
+        let stolen = world.browser();
+        stolen.set_cookie("assent-admin-known", &old);
+        assert_eq!(stolen.log_in("anna", new).await.status(), 429);
+        // The browser in which it was changed is known on.
+        assert_eq!(browser.submit("/account", "/log-out", &[]).await.status(), 303);
+        assert_eq!(browser.log_in("anna", new).await.status(), 303);
+        world.stop().await;
+    }
+
+    // case 75
+    async fn whoever_is_known_waits_in_a_queue_that_strangers_cannot_fill(db: Database) {
+        let world = World::with(&db, "[administrators]\npassword_permits = 1\npassword_waiting = 1\n").await;
+        world.administrator("anna", Access::EVERYTHING).await;
+        let browser = world.logged_in("anna").await;
+        let _working = world.app.limits.passwords.acquire().await.unwrap();
+        let mut waiting = Box::pin(world.app.limits.passwords.acquire());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert_eq!(world.browser().log_in("anna", PASSWORD).await.status(), 503);
+        let form = [("password", PASSWORD), ("new_password", "a new horse battery"), ("repeated_password", "a new horse battery")];
+        assert_eq!(browser.submit("/account", "/account/password", &form).await.status(), 200);
+        assert_eq!(browser.submit("/account", "/log-out", &[]).await.status(), 303);
+        assert_eq!(browser.log_in("anna", "a new horse battery").await.status(), 303);
+        drop(waiting);
         world.stop().await;
     }
 

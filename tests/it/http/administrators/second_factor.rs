@@ -124,6 +124,52 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 75
+    async fn whoever_waited_as_told_logs_in_with_password_and_code_without_another_wait(db: Database) {
+        let world = World::start(&db).await;
+        world.administrator("anna", Access::EVERYTHING).await;
+        let secret = enable(&world, &world.logged_in("anna").await).await;
+        let browser = world.browser();
+        for _ in 0..13 {
+            let mut refused = browser.log_in("anna", "wrong horse battery staple").await;
+            if refused.status() == 429 {
+                world.advance(refused.header("retry-after").unwrap().parse().unwrap());
+                refused = browser.log_in("anna", "wrong horse battery staple").await;
+            }
+            assert_eq!(refused.status(), 403);
+        }
+        let told = browser.log_in("anna", PASSWORD).await;
+        assert_eq!((told.status(), told.header("retry-after")), (429, Some("512")));
+        world.advance(512);
+        assert_eq!(browser.log_in("anna", PASSWORD).await.status(), 303);
+        let done = enter(&browser, &code(&secret, world.clock.now())).await;
+        assert_eq!((done.status(), done.header("location")), (303, Some("/")), "{}", done.text());
+        assert!(browser.is_in().await);
+        world.stop().await;
+    }
+
+    // case 76
+    async fn a_log_in_that_takes_the_place_of_anothers_session_is_recorded_also_when_it_stops_half_way(db: Database) {
+        let world = World::start(&db).await;
+        world.administrator("anna", Access::EVERYTHING).await;
+        world.administrator("bert", Access::EVERYTHING).await;
+        enable(&world, &world.logged_in("anna").await).await;
+        let browser = world.browser();
+        // A tab that was left open.
+        let token = hidden(&browser.get("/log-in").await.text(), "form_token");
+        let as_anna = [("form_token", token.as_str()), ("name", "anna"), ("password", PASSWORD)];
+        assert_eq!(browser.log_in("bert", PASSWORD).await.status(), 303);
+        assert!(browser.is_in().await);
+        assert_eq!(browser.post("/log-in", &as_anna).await.status(), 303);
+        assert!(!browser.is_in().await);
+        let rows = ["administrator_created", "logged_in", "logged_out"];
+        assert_eq!(db.audit_actions("bert").await.unwrap(), rows);
+        // What was no session is no log-out.
+        assert_eq!(browser.log_in("anna", PASSWORD).await.status(), 303);
+        assert_eq!(db.audit_actions("bert").await.unwrap(), rows);
+        world.stop().await;
+    }
+
     async fn half_a_log_in_runs_out_and_codes_are_guessed_no_faster_than_passwords(db: Database) {
         let world = World::start(&db).await;
         world.administrator("anna", Access::EVERYTHING).await;
