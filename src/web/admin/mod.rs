@@ -3,16 +3,26 @@
 //! A page is asked for by [`viewer`], a form by
 //! [`submitted`](super::extract::csrf::submitted): there is no other way to an administrator.
 
+mod access;
 mod account;
+pub mod administrators;
+mod answer;
+pub mod api_keys;
+pub mod audit;
+pub mod brands;
+pub mod keys;
 mod log_in;
+pub mod overview;
+pub mod receipts;
+pub mod resource_server_keys;
 
 use std::time::Duration;
 
 use actix_web::cookie::Cookie;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 
-use super::extract::session::{Viewer, viewer};
+use super::extract::session::Viewer;
 pub use super::pages::admin::Trouble;
 use super::pages::admin::{Frame, Section, TroublePage};
 use super::{error, html};
@@ -20,14 +30,6 @@ use crate::flow::Fault;
 
 pub use account::{change_password, disable_second_factor, enable_second_factor, show_account};
 pub use log_in::{log_in, log_out, second_factor, show_log_in, show_second_factor};
-
-/// The first page.
-pub async fn home(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
-    match viewer(&req).await {
-        Ok(_) => see_other("/account"),
-        Err(response) => response,
-    }
-}
 
 /// What stands around a page that `viewer` looks at.
 fn frame(viewer: &Viewer, section: Section) -> Frame {

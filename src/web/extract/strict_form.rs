@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, web};
 use super::body::{self, BodyProblem};
 
 /// The largest form: an assertion or a token of the largest size that is looked at, as [`crate::crypto::jws::LONGEST`].
-const MAX_FORM_BYTES: usize = 16 * 1024;
+pub const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// A form's parameters.
 #[derive(Clone, PartialEq, Eq)]
@@ -106,6 +106,20 @@ pub async fn read_form(
     repeatable: &[&str],
     within: Duration,
 ) -> Result<Form, FormProblem> {
+    read_form_of(req, payload, repeatable, MAX_FORM_BYTES, within).await
+}
+
+/// The same for a form of at most `most` bytes.
+///
+/// # Errors
+/// As [`read_form`].
+pub async fn read_form_of(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+    most: usize,
+    within: Duration,
+) -> Result<Form, FormProblem> {
     if !req.query_string().is_empty() {
         return Err(FormProblem::InQuery);
     }
@@ -115,7 +129,7 @@ pub async fn read_form(
     if body::is_encoded(req) {
         return Err(FormProblem::Encoded);
     }
-    let body = body::read_bounded(req, payload, MAX_FORM_BYTES, within).await;
+    let body = body::read_bounded(req, payload, most, within).await;
     let body = body.map_err(|problem| match problem {
         BodyProblem::TooLarge => FormProblem::TooLarge,
         BodyProblem::Encoded => FormProblem::Encoded,

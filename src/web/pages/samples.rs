@@ -3,7 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use super::admin::{AccountPage, LogInPage, SecondFactorPage, TroublePage};
+use super::admin::{
+    AccountPage, DonePage, FormPage, LogInPage, OverviewPage, SecondFactorPage, ThingPage, TroublePage,
+};
 use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage, Page};
 use crate::web::static_files;
 
@@ -28,6 +30,10 @@ pub fn samples() -> Vec<Sample> {
         written("admin-second_factor", SecondFactorPage::states()),
         written("admin-account", AccountPage::states()),
         written("admin-trouble", TroublePage::states()),
+        written("admin-overview", OverviewPage::states()),
+        written("admin-thing", ThingPage::states()),
+        written("admin-form", FormPage::states()),
+        written("admin-done", DonePage::states()),
     ]
     .concat()
 }
@@ -79,7 +85,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pages, 9);
+        assert_eq!(pages, 13);
     }
 
     #[test]

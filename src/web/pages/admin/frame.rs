@@ -5,17 +5,36 @@ use crate::domain::administrator::{Access, Reach};
 /// A part of the console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Section {
+    /// How things stand.
+    Overview,
+    /// Brands and their resource-server keys.
+    Brands,
+    /// The Brands' keys.
+    Keys,
+    /// Receipts.
+    Receipts,
+    /// The audit log.
+    Audit,
+    /// Administrators and API keys.
+    Administrators,
     /// The own account.
     Account,
 }
 
 impl Section {
     /// Those that the navigation leads to, in its order.
-    pub const ALL: [Self; 1] = [Self::Account];
+    pub const ALL: [Self; 7] =
+        [Self::Overview, Self::Brands, Self::Keys, Self::Receipts, Self::Audit, Self::Administrators, Self::Account];
 
     /// Its address.
     pub const fn path(self) -> &'static str {
         match self {
+            Self::Overview => "/",
+            Self::Brands => "/brands",
+            Self::Keys => "/keys",
+            Self::Receipts => "/receipts",
+            Self::Audit => "/audit",
+            Self::Administrators => "/administrators",
             Self::Account => "/account",
         }
     }
@@ -23,6 +42,12 @@ impl Section {
     /// What it is called.
     pub const fn label(self) -> &'static str {
         match self {
+            Self::Overview => "Overview",
+            Self::Brands => "Brands",
+            Self::Keys => "Keys",
+            Self::Receipts => "Receipts",
+            Self::Audit => "Audit log",
+            Self::Administrators => "Administrators",
             Self::Account => "Your account",
         }
     }
@@ -51,6 +76,12 @@ impl Frame {
         };
         let access = format!("{} of {reach}", access.role);
         Self { name: name.to_owned(), access, form_token: form_token.to_owned(), section }
+    }
+
+    /// The same around a page elsewhere.
+    #[must_use]
+    pub fn at(self, section: Section) -> Self {
+        Self { section, ..self }
     }
 
     /// An owner of all Brands.
