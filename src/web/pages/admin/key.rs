@@ -40,12 +40,12 @@ pub fn key_dates(key: &KeyRecord) -> (Option<Timestamp>, Option<Timestamp>) {
 }
 
 /// A key by its page.
-pub fn key_link(key: &KeyId) -> Link {
+pub(super) fn key_link(key: &KeyId) -> Link {
     Link::new(key.as_str(), path(&["keys", key.as_str()]))
 }
 
 /// A Brand by its page.
-pub fn brand_link(name: &str, brand: &BrandId) -> Link {
+pub(super) fn brand_link(name: &str, brand: &BrandId) -> Link {
     Link::new(if name.is_empty() { brand.as_str() } else { name }, path(&["brands", brand.as_str()]))
 }
 

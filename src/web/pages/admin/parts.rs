@@ -133,7 +133,7 @@ pub fn path(segments: &[&str]) -> String {
 }
 
 /// `path` with these parameters.
-pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
+pub(super) fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
     let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
     format!("{path}?{query}")
 }
