@@ -2,6 +2,8 @@
 
 mod account;
 mod frame;
+mod list_samples;
+mod listing;
 mod log_in;
 mod qr;
 mod second_factor;
@@ -9,6 +11,10 @@ mod trouble;
 
 pub use account::{AccountNotice, AccountPage, Offer};
 pub use frame::{Frame, Section};
+pub use listing::{
+    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
+    number,
+};
 pub use log_in::{LogInPage, WrongLogIn};
 pub use second_factor::SecondFactorPage;
 pub use trouble::{Trouble, TroublePage};
