@@ -90,6 +90,10 @@ fn administrators() -> Vec<Row> {
         Row::at("/log-in", Budget::Console).get(admin::show_log_in).post(admin::log_in),
         Row::at("/log-in/code", Budget::Console).get(admin::show_second_factor).post(admin::second_factor),
         Row::at("/log-out", Budget::Console).post(admin::log_out),
+        Row::at("/grants", Budget::Console).get(admin::show_grants),
+        Row::at("/grants.csv", Budget::Console).get(admin::export_grants),
+        Row::at("/personal-agents", Budget::Console).get(admin::show_personal_agents),
+        Row::at("/personal-agents.csv", Budget::Console).get(admin::export_personal_agents),
         Row::at("/account", Budget::Console).get(admin::show_account),
         Row::at("/account/password", Budget::Console).post(admin::change_password),
         Row::at("/account/second-factor", Budget::Console).post(admin::enable_second_factor),
@@ -103,6 +107,8 @@ fn administrators() -> Vec<Row> {
 /// The console's pages of Brands and what they sign with.
 fn brands_and_keys() -> Vec<Row> {
     vec![
+        Row::at("/brands", Budget::Console).get(admin::brands::list),
+        Row::at("/brands.csv", Budget::Console).get(admin::brands::export_list),
         Row::at("/brands/new", Budget::Console).get(admin::brands::show_new).post(admin::brands::create),
         Row::at("/brands/{brand}", Budget::Console).get(admin::brands::show),
         Row::at("/brands/{brand}/change", Budget::Console).get(admin::brands::show_change).post(admin::brands::change),
@@ -114,6 +120,8 @@ fn brands_and_keys() -> Vec<Row> {
         Row::at("/resource-server-keys/{key}/revoke", Budget::Console)
             .get(admin::resource_server_keys::show_revoke)
             .post(admin::resource_server_keys::revoke),
+        Row::at("/keys", Budget::Console).get(admin::keys::list),
+        Row::at("/keys.csv", Budget::Console).get(admin::keys::export_list),
         Row::at("/keys/{key}", Budget::Console).get(admin::keys::show),
         Row::at("/keys/{key}/retire", Budget::Console).get(admin::keys::show_retire).post(admin::keys::retire),
         Row::at("/keys/{key}/compromise", Budget::Console)
@@ -125,8 +133,12 @@ fn brands_and_keys() -> Vec<Row> {
 /// The console's pages of administrators, API keys, receipts and the audit log.
 fn people_and_records() -> Vec<Row> {
     vec![
+        Row::at("/receipts", Budget::Console).get(admin::receipts::list),
+        Row::at("/receipts.csv", Budget::Console).get(admin::receipts::export_list),
         Row::at("/receipts/{receipt}", Budget::Console).get(admin::receipts::show),
-        Row::at("/audit/verify", Budget::Console).post(admin::audit::verify),
+        Row::at("/audit", Budget::Console).get(admin::audit::list),
+        Row::at("/audit.csv", Budget::Console).get(admin::audit::export_list),
+        Row::at("/audit/verify", Budget::Console).get(admin::audit::show_verify).post(admin::audit::verify),
         Row::at("/audit/{chain}/{sequence}", Budget::Console).get(admin::audit::show),
         Row::at("/audit/{chain}/{sequence}/erase", Budget::Console)
             .get(admin::audit::show_erase)

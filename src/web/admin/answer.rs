@@ -9,7 +9,6 @@ use actix_web::http::StatusCode;
 use super::{Trouble, fault, trouble};
 use crate::app::App;
 use crate::domain::administrator::Denied;
-use crate::domain::id::BrandId;
 use crate::flow::Fault;
 use crate::flow::admin::Verdict;
 use crate::web::extract::session::Viewer;
@@ -64,10 +63,4 @@ pub(super) fn form_for_now(page: &FormPage, wait: Duration) -> HttpResponse {
 pub(super) fn names(app: &App) -> Names {
     let snapshot = app.directory.current();
     snapshot.brands().map(|hosted| (hosted.brand.id.clone(), hosted.brand.name.clone())).collect::<HashMap<_, _>>()
-}
-
-/// What a Brand is called; its id where it is served no more.
-pub(super) fn name_of(app: &App, brand: &BrandId) -> String {
-    let snapshot = app.directory.current();
-    snapshot.brand(brand).map_or_else(|| brand.to_string(), |hosted| hosted.brand.name.clone())
 }

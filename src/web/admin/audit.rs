@@ -3,20 +3,31 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::answer::{allowed, answered, form, not_there, settled, shown};
-use super::frame;
+use super::audit_list::AuditRows;
+use super::{frame, list};
 use crate::domain::audit::Chain;
 use crate::flow::admin::audit as flow;
 use crate::store::Erased;
 use crate::web::app;
 use crate::web::extract::csrf::submitted;
 use crate::web::extract::session::{Viewer, viewer};
-use crate::web::pages::admin::{Section, Wrong, erase_form, erased_page, row_page, verified_page};
+use crate::web::pages::admin::{Section, Wrong, erase_form, erased_page, row_page, verified_page, verify_form};
 use crate::web::site::path_parameter;
 
 fn row_of(req: &HttpRequest, viewer: &Viewer) -> Result<(Chain, i64), HttpResponse> {
     let chain = path_parameter(req, "chain").parse().map_err(|_| not_there(viewer))?;
     let sequence = path_parameter(req, "sequence").parse().map_err(|_| not_there(viewer))?;
     Ok((chain, sequence))
+}
+
+/// The audit log, narrowed and ordered by the address.
+pub async fn list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::show::<AuditRows>(&req).await
+}
+
+/// All of a view as CSV.
+pub async fn export_list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::export::<AuditRows>(&req).await
 }
 
 /// A row.
@@ -68,6 +79,15 @@ pub async fn erase(req: HttpRequest, payload: web::Payload) -> HttpResponse {
             Erased::NotThere => return Err(not_there(viewer)),
         };
         Ok(shown(&erased_page(frame(viewer, Section::Audit), &chain, sequence, just_now)))
+    })
+    .await
+}
+
+/// The form that verifies the log.
+pub async fn show_verify(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    answered(async {
+        let viewer = viewer(&req).await?;
+        Ok(form(&verify_form(frame(&viewer, Section::Audit))))
     })
     .await
 }

@@ -3,7 +3,8 @@
 use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::answer::{allowed, answered, form, not_there, settled, shown};
-use super::{fault, frame};
+use super::brand_list::Brands;
+use super::{fault, frame, list};
 use crate::app::App;
 use crate::crypto::codes;
 use crate::domain::addresses::Addresses;
@@ -24,6 +25,16 @@ use crate::web::site::path_parameter;
 /// The Brand of a path.
 pub(super) fn brand_of(req: &HttpRequest, viewer: &Viewer) -> Result<BrandId, HttpResponse> {
     BrandId::parse(path_parameter(req, "brand")).map_err(|_| not_there(viewer))
+}
+
+/// The Brands, narrowed and ordered by the address.
+pub async fn list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::show::<Brands>(&req).await
+}
+
+/// All of a view as CSV.
+pub async fn export_list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::export::<Brands>(&req).await
 }
 
 /// A Brand.

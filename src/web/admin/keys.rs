@@ -2,9 +2,11 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::answer::{allowed, answered, form, name_of, not_there, settled, shown};
+use super::answer::{allowed, answered, form, not_there, settled, shown};
 use super::brands::brand_of;
-use super::frame;
+use super::key_list::Keys;
+use super::names::brand_name;
+use super::{frame, list};
 use crate::domain::id::KeyId;
 use crate::flow::admin::Run;
 use crate::flow::admin::brands::show as show_brand;
@@ -19,13 +21,23 @@ fn key_of(req: &HttpRequest, viewer: &Viewer) -> Result<KeyId, HttpResponse> {
     KeyId::parse(path_parameter(req, "key")).map_err(|_| not_there(viewer))
 }
 
+/// The keys, narrowed and ordered by the address.
+pub async fn list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::show::<Keys>(&req).await
+}
+
+/// All of a view as CSV.
+pub async fn export_list(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
+    list::export::<Keys>(&req).await
+}
+
 /// A key.
 pub async fn show(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
     answered(async {
         let viewer = viewer(&req).await?;
         let (app, by) = (app(&req), &viewer.caller().by);
         let key = settled(&viewer, flow::show(app, by, &key_of(&req, &viewer)?).await)?;
-        let name = name_of(app, &key.brand);
+        let name = brand_name(app, &key.brand);
         Ok(shown(&key_page(frame(&viewer, Section::Keys), &by.access, &key, &name, app.clock.now())))
     })
     .await
@@ -50,7 +62,7 @@ pub async fn rotate(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         let viewer = submitted.viewer();
         let (app, by) = (app(&req), &viewer.caller().by);
         let brand = brand_of(&req, viewer)?;
-        let name = name_of(app, &brand);
+        let name = brand_name(app, &brand);
         let around = frame(viewer, Section::Keys);
         let at_once = match submitted.form().one("when") {
             Some("later") => false,
@@ -105,7 +117,7 @@ async fn leave_again(
     let (app, by, id) = (app(req), &viewer.caller().by, key_of(req, viewer)?);
     let planned = settled(viewer, flow::take_out(app, by, &id, leaves, false, Run::Dry).await)?;
     let key = settled(viewer, flow::show(app, by, &id).await)?;
-    let page = leave_form(frame(viewer, Section::Keys), &key, &name_of(app, &key.brand), leaves, &planned);
+    let page = leave_form(frame(viewer, Section::Keys), &key, &brand_name(app, &key.brand), leaves, &planned);
     let wrong = wrong.or_else(|| page.wrong.clone());
     Ok(form(&page.with_wrong(wrong)))
 }

@@ -2,9 +2,10 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 
-use super::answer::{allowed, answered, form, name_of, not_there, settled, shown};
+use super::answer::{allowed, answered, form, not_there, settled, shown};
 use super::brands::brand_of;
 use super::frame;
+use super::names::brand_name;
 use crate::domain::id::ResourceServerKeyId;
 use crate::flow::admin::brands::show as show_brand;
 use crate::flow::admin::resource_server_keys::{self as flow, CreatedKey, RevokedKey};
@@ -33,7 +34,7 @@ pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
         let viewer = submitted.viewer();
         let (app, by, brand) = (app(&req), &viewer.caller().by, brand_of(&req, viewer)?);
         allowed(viewer, by.access.change(Some(&brand)))?;
-        let (around, brand_name) = (frame(viewer, Section::Brands), name_of(app, &brand));
+        let (around, called) = (frame(viewer, Section::Brands), brand_name(app, &brand));
         let field = |name| submitted.form().one(name).unwrap_or_default();
         let (name, typed_days) = (field("name"), field("days").trim());
         let days = match typed_days {
@@ -41,12 +42,12 @@ pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
             days => days.parse::<u32>().map(Some),
         };
         let again = |around, words: String| {
-            let page = make_form(around, &brand_name, &brand, name, typed_days);
+            let page = make_form(around, &called, &brand, name, typed_days);
             Ok(form(&page.with_wrong(Some(Wrong::input(words)))))
         };
         let Ok(days) = days else { return again(around, "days: expected a whole number, 1 to 3650".to_owned()) };
         match settled(viewer, flow::create(app, by, &brand, name, days).await)? {
-            CreatedKey::Done { key, secret } => Ok(shown(&made_page(around, &brand_name, &key, secret.expose()))),
+            CreatedKey::Done { key, secret } => Ok(shown(&made_page(around, &called, &key, secret.expose()))),
             CreatedKey::Invalid(invalid) => again(around, invalid.to_string()),
         }
     })
@@ -65,7 +66,7 @@ pub async fn show_revoke(req: HttpRequest, _payload: web::Payload) -> HttpRespon
         let key = flow::show(app, by, &key_of(&req, &viewer)?).await;
         let key = settled(&viewer, key)?;
         allowed(&viewer, by.access.change(Some(&key.brand)))?;
-        let name = name_of(app, &key.brand);
+        let name = brand_name(app, &key.brand);
         Ok(form(&revoke_form(frame(&viewer, Section::Brands), &name, &key, app.clock.now())))
     })
     .await
@@ -83,7 +84,7 @@ pub async fn revoke(req: HttpRequest, payload: web::Payload) -> HttpResponse {
             RevokedKey::Revoked => true,
             RevokedKey::AlreadyRevoked => false,
         };
-        Ok(shown(&revoked_page(frame(viewer, Section::Brands), &name_of(app, &key.brand), &key, just_now)))
+        Ok(shown(&revoked_page(frame(viewer, Section::Brands), &brand_name(app, &key.brand), &key, just_now)))
     })
     .await
 }

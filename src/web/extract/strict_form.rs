@@ -66,7 +66,7 @@ pub enum FormProblem {
 pub struct Parameter(Option<String>);
 
 impl Parameter {
-    fn new(name: &[u8]) -> Self {
+    pub(super) fn new(name: &[u8]) -> Self {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         let is_plain = (1..=40).contains(&name.len()) && name.iter().all(is_plain);
         Self(is_plain.then(|| String::from_utf8_lossy(name).into_owned()))
@@ -87,6 +87,11 @@ impl Form {
     pub fn one(&self, name: &str) -> Option<&str> {
         let value = self.0.iter().find(|(given, _)| given == name);
         value.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// The names of its parameters, of empty ones too.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// The values of a parameter that may be repeated; empty ones are left out.

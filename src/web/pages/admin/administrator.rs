@@ -72,7 +72,7 @@ pub fn administrators_page(
             reach(names, &key.access.reach),
             Value::text(key.state(now)),
             Value::text(&key.created_by),
-            Value::At(key.revoked_at.unwrap_or(key.expires_at)),
+            Value::instant(key.revoked_at.unwrap_or(key.expires_at)),
             Value::at(key.last_used_at),
         ];
         if is_owner(access) {
@@ -102,8 +102,8 @@ pub fn administrator_page(frame: Frame, access: &Access, account: &Administrator
         fact("State", Value::text(if account.is_enabled() { "enabled" } else { "disabled" })),
         fact("Second factor", Value::text(if account.has_second_factor() { "on" } else { "off" })),
         fact("Last log-in", Value::at(account.logged_in_at)),
-        fact("Made", Value::At(account.created_at)),
-        fact("Changed", Value::At(account.changed_at)),
+        fact("Made", Value::instant(account.created_at)),
+        fact("Changed", Value::instant(account.changed_at)),
         fact("Disabled", Value::at(account.disabled_at)),
     ];
     let name = account.name.as_str();
@@ -134,7 +134,7 @@ pub fn administrator_page(frame: Frame, access: &Access, account: &Administrator
 
 /// The pages in each state, by name.
 pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
-    let frame = || Frame::sample().at(Section::Administrators);
+    let frame = || Frame::sample_in(Section::Administrators);
     let names = Names::from([(sampled::brand().brand.id, sampled::brand().brand.name)]);
     let account = sampled::administrator();
     let disabled =

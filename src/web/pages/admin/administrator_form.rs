@@ -229,7 +229,7 @@ pub fn made_administrator_page(frame: Frame, name: &AdministratorName) -> DonePa
 
 /// The forms in each state, by name.
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
-    let frame = || Frame::sample().at(Section::Administrators);
+    let frame = || Frame::sample_in(Section::Administrators);
     let names = Names::from([(sampled::brand().brand.id, sampled::brand().brand.name)]);
     let new = |name: &str, wrong| {
         new_form(frame(), &Access::EVERYTHING, &names, name, &TypedAccess::default()).with_wrong(wrong)
@@ -251,7 +251,7 @@ pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
 
 /// What was done, by name.
 pub(super) fn done_samples() -> Vec<(&'static str, DonePage)> {
-    let frame = || Frame::sample().at(Section::Administrators);
+    let frame = || Frame::sample_in(Section::Administrators);
     let name = sampled::administrator().name;
     vec![
         ("administrator-made", made_administrator_page(frame(), &name)),

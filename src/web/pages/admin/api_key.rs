@@ -56,7 +56,7 @@ pub fn made_key_page(frame: Frame, names: &Names, key: &ApiKey, secret: &str) ->
         fact("Name", Value::text(&key.name)),
         fact("Role", Value::text(key.access.role)),
         fact("Brands", reach(names, &key.access.reach)),
-        fact("Ends", Value::At(key.expires_at)),
+        fact("Ends", Value::instant(key.expires_at)),
     ];
     let mut page =
         DonePage::new(frame, "The API key is made", &["It is good from now on, on every node."], vec![back()]);
@@ -101,7 +101,7 @@ pub fn revoked_key_page(frame: Frame, key: &ApiKey, just_now: bool) -> DonePage 
 
 /// The forms in each state, by name.
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
-    let frame = || Frame::sample().at(Section::Administrators);
+    let frame = || Frame::sample_in(Section::Administrators);
     let names = Names::from([(sampled::brand().brand.id, sampled::brand().brand.name)]);
     let typed = TypedKey { name: "deploy".to_owned(), days: "9999".to_owned(), access: TypedAccess::default() };
     let form = |typed: &TypedKey| key_form(frame(), &Access::EVERYTHING, &names, typed);
@@ -116,7 +116,7 @@ pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
 
 /// What was done, by name.
 pub(super) fn done_samples() -> Vec<(&'static str, DonePage)> {
-    let frame = || Frame::sample().at(Section::Administrators);
+    let frame = || Frame::sample_in(Section::Administrators);
     let names = Names::from([(sampled::brand().brand.id, sampled::brand().brand.name)]);
     let key = sampled::api_key();
     vec![

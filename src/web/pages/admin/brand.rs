@@ -72,11 +72,11 @@ fn facts(record: &BrandRecord) -> Vec<Fact> {
         fact("Live grants", Value::Link(Link::new(number(record.live_grants), live))),
         fact("Receipts", Value::Link(Link::new("Its receipts", with_query("/receipts", &[("brand", id)])))),
         fact("Audit log", Value::Link(Link::new("Its chain", with_query("/audit", &[("chain", id)])))),
-        fact("Made", Value::At(record.created_at)),
-        fact("Changed", Value::At(record.updated_at)),
+        fact("Made", Value::instant(record.created_at)),
+        fact("Changed", Value::instant(record.updated_at)),
     ];
     if let Some(at) = record.removed_at {
-        facts.push(fact("Removed", Value::At(at)));
+        facts.push(fact("Removed", Value::instant(at)));
     }
     facts
 }
@@ -153,7 +153,7 @@ fn asking_table(keys: &[ResourceServerKey], now: Timestamp, may_change: bool) ->
             Value::text(&key.name),
             Value::id(&key.id),
             Value::text(resource_server_key_state(key, now)),
-            Value::At(key.created_at),
+            Value::instant(key.created_at),
             Value::at(key.revoked_at.or(key.expires_at)),
         ];
         if may_change {
@@ -182,7 +182,7 @@ pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
     removed.record.live_grants = 0;
     removed.keys = Vec::new();
     removed.resource_server_keys = Vec::new();
-    let page = |access: &Access, view| brand_page(Frame::sample().at(Section::Brands), access, view, sampled::NOW);
+    let page = |access: &Access, view| brand_page(Frame::sample_in(Section::Brands), access, view, sampled::NOW);
     vec![
         ("brand", page(&Access::EVERYTHING, &view)),
         ("brand-to-an-auditor", page(&sampled::auditor(), &view)),

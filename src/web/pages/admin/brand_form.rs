@@ -194,7 +194,7 @@ fn change(what: &'static str, fields: &[&str]) -> Change {
 
 /// The forms in each state, by name.
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
-    let frame = || Frame::sample().at(Section::Brands);
+    let frame = || Frame::sample_in(Section::Brands);
     let record = sampled::brand();
     let known = Some((record.brand.name.as_str(), &record.brand.id));
     let text = crate::flow::admin::apply::written(&record.brand).unwrap_or_else(|error| error);
@@ -223,7 +223,7 @@ pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
 
 /// What was done, by name.
 pub(super) fn done_samples() -> Vec<(&'static str, DonePage)> {
-    let frame = || Frame::sample().at(Section::Brands);
+    let frame = || Frame::sample_in(Section::Brands);
     let brand = sampled::brand().brand.id;
     vec![
         ("brand-changed", applied_page(frame(), &change("changed", &["delegation.scopes"]), &brand, 1210, 4)),

@@ -58,7 +58,7 @@ pub fn key_page(frame: Frame, access: &Access, key: &KeyRecord, brand: &str, now
         fact("State", Value::text(key_state(key, now))),
         fact("Which means", Value::text(means(key, now))),
         fact("Algorithm", Value::text(key.alg.name())),
-        fact("Made", Value::At(key.created_at)),
+        fact("Made", Value::instant(key.created_at)),
         fact("Signs from", Value::at(signs_from)),
         fact("Until", Value::at(until)),
     ];
@@ -131,7 +131,7 @@ pub fn rotated_page(frame: Frame, name: &str, brand: &BrandId, rotated: &Rotated
             ("A rotation is under way", "Nothing was done: this key was made before.", key, signs_from)
         }
     };
-    let facts = vec![fact("Key (kid)", Value::Link(key_link(key))), fact("Signs from", Value::At(*from))];
+    let facts = vec![fact("Key (kid)", Value::Link(key_link(key))), fact("Signs from", Value::instant(*from))];
     let mut page = DonePage::new(frame, title, &[says], vec![brand_link(name, brand), Link::new("Keys", "/keys")]);
     page.is_good = !matches!(rotated, Rotated::UnderWay { .. });
     page.blocks = vec![Block::new("The key", Holds::Facts(facts))];
@@ -191,7 +191,7 @@ pub fn leave_form(frame: Frame, key: &KeyRecord, brand: &str, leaves: Leaves, pl
         facts: vec![
             fact("Key (kid)", Value::id(&key.id)),
             fact("Brand", Value::Link(brand_link(brand, &key.brand))),
-            fact("Made", Value::At(key.created_at)),
+            fact("Made", Value::instant(key.created_at)),
         ],
         fields,
         hidden: Vec::new(),
@@ -210,7 +210,7 @@ pub fn left_page(frame: Frame, key: &KeyId, leaves: Leaves, replaced_by: Option<
     let mut facts = vec![fact("Key (kid)", Value::Link(key_link(key)))];
     if let Some((next, from)) = replaced_by {
         facts.push(fact("Signs in its place", Value::Link(key_link(next))));
-        facts.push(fact("From", Value::At(*from)));
+        facts.push(fact("From", Value::instant(*from)));
     }
     let mut page = DonePage::new(frame, title, &[says], vec![Link::new("Keys", "/keys")]);
     page.blocks = vec![Block::new("The key", Holds::Facts(facts))];
@@ -220,7 +220,7 @@ pub fn left_page(frame: Frame, key: &KeyId, leaves: Leaves, replaced_by: Option<
 /// The page in each state, by name.
 pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
     let page = |access: &Access, state, signs| {
-        let frame = Frame::sample().at(Section::Keys);
+        let frame = Frame::sample_in(Section::Keys);
         key_page(frame, access, &sampled::key(state, signs), "Example Shop", sampled::NOW)
     };
     let (auditor, live) = (sampled::auditor(), KeyState::Live { signs_from: sampled::NOW });
@@ -234,7 +234,7 @@ pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
 
 /// The forms in each state, by name.
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
-    let frame = || Frame::sample().at(Section::Keys);
+    let frame = || Frame::sample_in(Section::Keys);
     let key = sampled::key(KeyState::Live { signs_from: sampled::NOW }, true);
     let form = |leaves, planned: &Left| leave_form(frame(), &key, "Example Shop", leaves, planned);
     let replaced = Left::Done { replaced_by: Some((key.id.clone(), sampled::NOW)) };
@@ -250,7 +250,7 @@ pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
 
 /// What was done, by name.
 pub(super) fn done_samples() -> Vec<(&'static str, DonePage)> {
-    let frame = || Frame::sample().at(Section::Keys);
+    let frame = || Frame::sample_in(Section::Keys);
     let (key, brand) = (sampled::key(KeyState::Retired { at: sampled::NOW }, false), sampled::brand().brand.id);
     let next = (key.id.clone(), sampled::NOW);
     let rotated = |rotated: &Rotated| rotated_page(frame(), "Example Shop", &brand, rotated);

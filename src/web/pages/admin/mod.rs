@@ -12,6 +12,8 @@ mod done;
 mod form;
 mod frame;
 mod key;
+mod list_samples;
+mod listing;
 mod log_in;
 mod overview;
 mod parts;
@@ -27,13 +29,17 @@ pub use account::{AccountNotice, AccountPage, Offer};
 pub use administrator::{Names, administrator_page, administrators_page};
 pub use administrator_form::{Deed, TypedAccess, deed_form, deed_page, made_administrator_page, new_form};
 pub use api_key::{TypedKey, key_form, made_key_page, revoke_key_form, revoked_key_page};
-pub use audit::{actor, chain_name, erase_form, erased_page, row_page, row_path, verified_page};
+pub use audit::{actor, chain_name, erase_form, erased_page, row_page, row_path, verified_page, verify_form};
 pub use brand::{BrandView, brand_page};
 pub use brand_form::{Preview, TEMPLATE, applied_page, definition_form, remove_form, removed_page};
 pub use done::DonePage;
 pub use form::{FormPage, Wrong, WrongKind};
 pub use frame::{Frame, Section};
 pub use key::{key_dates, key_page, key_state, leave_form, left_page, rotate_form, rotated_page};
+pub use listing::{
+    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
+    number,
+};
 pub use log_in::{LogInPage, WrongLogIn};
 pub use overview::OverviewPage;
 pub use parts::path;

@@ -5,8 +5,7 @@ use askama::Template;
 use super::chart::{Chart, clock};
 use super::key::brand_link;
 use super::parts::{Block, Holds, Table, Value, counted, number, with_query};
-use super::{Frame, Section, console_page, sampled};
-use crate::clock::Timestamp;
+use super::{Frame, Section, When, console_page, sampled};
 use crate::domain::id::BrandId;
 use crate::flow::admin::overview::{KeysOf, Standing};
 use crate::web::pages::Page as _;
@@ -38,7 +37,7 @@ pub struct OverviewPage {
     charts: [Chart; 2],
     hours: Vec<HourLine>,
     blocks: Vec<Block>,
-    since: Timestamp,
+    since: When,
 }
 
 console_page!(OverviewPage, |_| "Overview".to_owned());
@@ -68,13 +67,13 @@ impl OverviewPage {
                 .map(|hour| HourLine { hour: clock(hour.from), approved: hour.approved, denied: hour.denied })
                 .collect(),
             blocks,
-            since: standing.since,
+            since: When::at(standing.since),
         }
     }
 
     /// Much goes on, and something does not work.
     pub fn sample() -> Self {
-        Self::new(Frame::sample().at(Section::Overview), &sampled::standing())
+        Self::new(Frame::sample_in(Section::Overview), &sampled::standing())
     }
 
     /// Every state, by name.
@@ -88,7 +87,7 @@ impl OverviewPage {
         let mut of_one = sampled::standing();
         of_one.refusals = None;
         of_one.failing_keys.clear();
-        let page = |standing: &Standing| Self::new(Frame::sample().at(Section::Overview), standing);
+        let page = |standing: &Standing| Self::new(Frame::sample_in(Section::Overview), standing);
         vec![("first", Self::sample()), ("quiet", page(&quiet)), ("of-one-brand", page(&of_one))]
     }
 }
@@ -109,7 +108,7 @@ fn failing_keys(standing: &Standing) -> Block {
             }
             KeysOf::PersonalAgent(issuer) => format!("personal agent {issuer}"),
         });
-        vec![Value::id(&keys.address), Value::Lines(whose.collect()), Value::At(keys.failed_at)]
+        vec![Value::id(&keys.address), Value::Lines(whose.collect()), Value::instant(keys.failed_at)]
     });
     let table = Table {
         columns: vec!["Address", "Whose", "Failed last"],
@@ -140,7 +139,11 @@ fn agents(standing: &Standing) -> Block {
 
 fn waiting(standing: &Standing) -> Block {
     let rows = standing.waiting.iter().map(|waiting| {
-        vec![named(standing, &waiting.brand), Value::Text(counted(waiting.events, "event")), Value::At(waiting.since)]
+        vec![
+            named(standing, &waiting.brand),
+            Value::Text(counted(waiting.events, "event")),
+            Value::instant(waiting.since),
+        ]
     });
     let table = Table {
         columns: vec!["Brand", "Waiting", "The earliest is of"],

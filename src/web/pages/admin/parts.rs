@@ -2,6 +2,7 @@
 
 use url::form_urlencoded::Serializer;
 
+use super::When;
 use crate::clock::Timestamp;
 
 /// A link.
@@ -30,7 +31,7 @@ pub enum Value {
     /// A thing that has a page.
     Link(Link),
     /// An instant.
-    At(Timestamp),
+    At(When),
     /// One line each.
     Lines(Vec<String>),
     /// There is none.
@@ -48,9 +49,14 @@ impl Value {
         Self::Id(id.to_string())
     }
 
+    /// An instant.
+    pub fn instant(at: Timestamp) -> Self {
+        Self::At(When::at(at))
+    }
+
     /// An instant, or that there was none.
     pub fn at(at: Option<Timestamp>) -> Self {
-        at.map_or(Self::Nothing, Self::At)
+        at.map_or(Self::Nothing, Self::instant)
     }
 }
 

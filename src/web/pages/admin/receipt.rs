@@ -16,14 +16,14 @@ pub fn receipt_page(frame: Frame, receipt: &ReceiptRecord, brand: &str) -> Thing
         fact("User at the Brand", Value::id(&receipt.brand_user)),
         fact("Personal agent", Value::id(&receipt.issuer)),
         fact("Answers the message", Value::id(&receipt.message)),
-        fact("Signed", Value::At(receipt.created_at)),
+        fact("Signed", Value::instant(receipt.created_at)),
     ];
     let mut blocks = vec![Block::new("What it is", Holds::Facts(facts))];
     if let Some(claims) = shown::claims(&receipt.jws) {
         let scopes = claims.scopes_used.iter().map(ToString::to_string).collect();
         let says = vec![
             fact("Says it is of", Value::id(&claims.brand)),
-            fact("At", Value::At(claims.ts)),
+            fact("At", Value::instant(claims.ts)),
             fact("On behalf of the User", Value::id(&claims.user)),
             fact("By the personal agent", Value::id(&claims.pa)),
             fact("Under the grant", Value::id(&claims.grant_id)),
@@ -57,7 +57,7 @@ pub fn receipt_page(frame: Frame, receipt: &ReceiptRecord, brand: &str) -> Thing
 
 /// The page in each state, by name.
 pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
-    let frame = || Frame::sample().at(Section::Receipts);
+    let frame = || Frame::sample_in(Section::Receipts);
     let mut altered = sampled::receipt();
     altered.jws = "x.y.z".to_owned();
     vec![

@@ -74,7 +74,7 @@ pub fn revoke_form(frame: Frame, brand_name: &str, key: &ResourceServerKey, now:
             fact("Name", Value::text(&key.name)),
             fact("Brand", Value::Link(brand_link(brand_name, &key.brand))),
             fact("State", Value::text(state)),
-            fact("Made", Value::At(key.created_at)),
+            fact("Made", Value::instant(key.created_at)),
         ],
         fields: Vec::new(),
         hidden: Vec::new(),
@@ -99,7 +99,7 @@ pub fn revoked_page(frame: Frame, brand_name: &str, key: &ResourceServerKey, jus
 
 /// The forms in each state, by name.
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
-    let frame = || Frame::sample().at(Section::Brands);
+    let frame = || Frame::sample_in(Section::Brands);
     let key = sampled::resource_server_key();
     let make = |name, days| make_form(frame(), "Example Shop", &key.brand, name, days);
     let revoked = ResourceServerKey { revoked_at: Some(sampled::NOW), ..key.clone() };
@@ -113,7 +113,7 @@ pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
 
 /// What was done, by name.
 pub(super) fn done_samples() -> Vec<(&'static str, DonePage)> {
-    let frame = || Frame::sample().at(Section::Brands);
+    let frame = || Frame::sample_in(Section::Brands);
     let key = sampled::resource_server_key();
     vec![
         (
