@@ -85,9 +85,9 @@ async fn contents(db: &Database) -> Vec<String> {
 }
 
 /// Who did what, of the latest row of this action.
-async fn who_did(db: &Database, world: &World, action: &str) -> (String, String) {
+async fn who_did(world: &World, action: &str) -> (String, String) {
     let filter = assent::store::AuditFilter { action: Some(action.to_owned()), ..Default::default() };
     let rows = world.app.store.audit_page(&Access::EVERYTHING.reach, &filter, None, 1).await.unwrap();
-    let row = rows.into_iter().next().unwrap_or_else(|| panic!("no row of {action} in {}", db.url()));
+    let row = rows.into_iter().next().unwrap_or_else(|| panic!("no row of {action}"));
     (row.actor, row.subject)
 }

@@ -116,17 +116,20 @@ on_both_databases! {
         for (path, takes_form) in rows() {
             for address in shop.addresses(&path) {
                 world.advance(1);
+                if path.ends_with(".csv") {
+                    continue;
+                }
                 if !takes_form {
                     let html = auditor.page(&address).await;
                     let only_forms = html.matches("method=\"post\"").count();
-                    // The way out, and the verification, which changes nothing.
-                    assert!(only_forms <= if address == "/audit" { 2 } else { 1 }, "{address}");
-                    for deed in ["/remove", "/change\"", "/rotate", "/retire", "/compromise", "/revoke", "/erase", "/new\"", "/disable"] {
-                        assert!(!html.contains(&format!("{deed}\"").replace("\"\"", "\"")), "{address} shows {deed}");
+                    assert_eq!(only_forms, 1, "the way out: {address}");
+                    for deed in ["remove", "change", "rotate", "retire", "compromise", "revoke", "erase", "new", "disable"] {
+                        assert!(!html.contains(&format!("/{deed}\"")), "{address} shows {deed}");
                     }
                     continue;
                 }
                 if path == "/audit/verify" {
+                    assert_eq!(auditor.get(&address).await.status(), 200);
                     assert_eq!(auditor.sent(&address, &[]).await.status(), 200);
                     continue;
                 }
@@ -153,6 +156,9 @@ on_both_databases! {
         // An owner of some Brands makes people and keys for those, and sees their lists.
         let own = ["/new-administrator", "/api-keys/new", "/audit/verify"];
         for (path, takes_form) in rows() {
+            if path.ends_with(".csv") {
+                continue;
+            }
             let is_list = ["/brands", "/keys", "/receipts", "/audit", "/administrators"].contains(&path.as_str());
             for address in shop.addresses(&path) {
                 world.advance(1);

@@ -83,7 +83,7 @@ on_both_databases! {
         let did = anna.sent(&path, &[("step", "do"), ("definition", &changed), ("mark", &mark)]).await;
         assert_eq!(did.status(), 200, "{}", did.text());
         assert!(did.text().contains("The Brand is changed") && did.text().matches("1 live grant<").count() == 2);
-        assert_eq!(who_did(&db, &world, "brand_applied").await, ("anna".to_owned(), SHOP.to_owned()));
+        assert_eq!(who_did(&world, "brand_applied").await, ("anna".to_owned(), SHOP.to_owned()));
         assert_eq!(world.hosted(SHOP).brand.delegation.as_ref().unwrap().grant_days, 31, "this node sees it at once");
         assert_eq!(db.count("SELECT id FROM delegation_grant WHERE state = 'live'").await, 1);
         world.stop().await;
@@ -135,7 +135,7 @@ on_both_databases! {
         let mark = hidden(&seen.text(), "mark");
         let made = anna.sent("/brands/new", &[("step", "do"), ("definition", &text), ("mark", &mark)]).await;
         assert!(made.status() == 200 && made.text().contains("The Brand is made"), "{}", made.text());
-        let (actor, id) = who_did(&db, &world, "brand_applied").await;
+        let (actor, id) = who_did(&world, "brand_applied").await;
         assert_eq!(actor, "anna");
         assert!(anna.page(&format!("/brands/{id}")).await.contains("Garden Centre"));
         let again = anna.sent("/brands/new", &[("step", "do"), ("definition", &text), ("mark", &mark)]).await;
@@ -173,7 +173,7 @@ on_both_databases! {
         assert_eq!(contents(&db).await, before);
         let removed = anna.sent(&path, &[("typed", "Example Shop")]).await;
         assert!(removed.status() == 200 && removed.text().contains("Ended: 1 live grant"), "{}", removed.text());
-        assert_eq!(who_did(&db, &world, "brand_removed").await, ("anna".to_owned(), SHOP.to_owned()));
+        assert_eq!(who_did(&world, "brand_removed").await, ("anna".to_owned(), SHOP.to_owned()));
         assert!(world.app.directory.current().brand(&brand(SHOP)).is_none());
         // What is left can be looked at, and nothing can be done with it.
         let html = anna.page(&format!("/brands/{SHOP}")).await;
@@ -209,7 +209,7 @@ on_both_databases! {
         assert_eq!(made.header("location"), None, "no address holds it");
         let secret = html.split("<pre class=\"secret\"").nth(1).unwrap().split('>').nth(1).unwrap().split('<').next().unwrap();
         assert!(secret.len() > 30, "{secret}");
-        let (actor, id) = who_did(&db, &world, "resource_server_key_created").await;
+        let (actor, id) = who_did(&world, "resource_server_key_created").await;
         assert_eq!(actor, "anna");
         assert!(!contents(&db).await.concat().contains(secret));
         let shown = anna.page(&format!("/brands/{SHOP}")).await;
@@ -226,7 +226,7 @@ on_both_databases! {
         let revoked = anna.sent(&revoke, &[]).await;
         assert!(revoked.status() == 200 && revoked.text().contains("The key is revoked"));
         assert_eq!(introspect().await, 401);
-        assert_eq!(who_did(&db, &world, "resource_server_key_revoked").await, ("anna".to_owned(), id));
+        assert_eq!(who_did(&world, "resource_server_key_revoked").await, ("anna".to_owned(), id));
         let again = anna.sent(&revoke, &[]).await;
         assert!(again.text().contains("It was revoked before"));
         assert_eq!(anna.get(&revoke).await.status(), 409);
