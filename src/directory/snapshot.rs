@@ -145,6 +145,11 @@ impl Snapshot {
         self.personal_agents.len()
     }
 
+    /// All personal agents, disabled ones included, in no order.
+    pub fn personal_agents(&self) -> impl Iterator<Item = &Arc<PersonalAgent>> {
+        self.personal_agents.values()
+    }
+
     /// The personal agent with this issuer, enabled or not.
     pub fn personal_agent(&self, issuer: &Issuer) -> Option<&Arc<PersonalAgent>> {
         self.personal_agents.get(issuer)

@@ -10,6 +10,7 @@ use sqlx::{FromRow, query, query_as, query_scalar};
 use super::dialect::{Tx, execute, in_tx, read};
 use super::{Consistent, Store, StoreError, audit};
 use crate::clock::Timestamp;
+use crate::domain::administrator::Reach;
 use crate::domain::audit::{Action, Actor, Entry, RequestId};
 use crate::domain::event::{GrantEvent, Happened};
 use crate::domain::id::{BrandId, BrandUser, GrantId, Issuer};
@@ -17,6 +18,17 @@ use crate::domain::scope::ScopeSet;
 
 /// Nodes that took rows of one grant at the same instant would have to be told apart afterwards.
 const CLAIM: &str = "events";
+
+/// What a Brand is still to be told of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WaitingEvents {
+    /// The Brand.
+    pub brand: BrandId,
+    /// How many.
+    pub events: i64,
+    /// When the earliest of them happened.
+    pub since: Timestamp,
+}
 
 #[derive(FromRow)]
 struct EventRow {
@@ -86,6 +98,21 @@ impl Store {
         const SQL: &str = "SELECT DISTINCT brand_id FROM event WHERE due_at <= $1";
         let rows = read!(self, c => query_scalar::<_, String>(SQL).bind(now.millis()).fetch_all(c))?;
         rows.into_iter().map(|id| BrandId::parse(id.clone()).consistent("event", &id)).collect()
+    }
+
+    /// How many events each Brand in `reach` is still to be told of, and since when.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or a row is inconsistent.
+    pub async fn waiting_events(&self, reach: &Reach) -> Result<Vec<WaitingEvents>, StoreError> {
+        const SQL: &str = "SELECT brand_id, COUNT(*), MIN(happened_at) FROM event
+            WHERE CAST($1 AS TEXT) = '*' OR CAST($1 AS TEXT) LIKE '%' || brand_id || '%' GROUP BY brand_id ORDER BY brand_id";
+        let rows = read!(self, c => query_as::<_, (String, i64, i64)>(SQL).bind(reach.to_text()).fetch_all(c))?;
+        let waiting = rows.into_iter().map(|(id, events, since)| {
+            let brand = BrandId::parse(id.clone()).consistent("event", &id)?;
+            Ok(WaitingEvents { brand, events, since: Timestamp::from_millis(since) })
+        });
+        waiting.collect()
     }
 
     /// Takes at most `limit` events of a Brand that are due, and of each grant the earliest alone. They are this node's

@@ -236,6 +236,18 @@ impl Store {
         rows.into_iter().map(DecisionRecord::try_from).collect()
     }
 
+    /// One receipt.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer or the row is inconsistent.
+    pub async fn receipt_record(&self, id: &ReceiptId) -> Result<Option<ReceiptRecord>, StoreError> {
+        const SQL: &str =
+            "SELECT r.id, r.brand_id, r.grant_id, g.brand_user, g.pa_issuer, r.message_id, r.jws, r.created_at
+            FROM receipt r JOIN delegation_grant g ON g.id = r.grant_id WHERE r.id = $1";
+        let row = read!(self, c => query_as::<_, ReceiptRow>(SQL).bind(id.to_string()).fetch_optional(c))?;
+        row.map(ReceiptRecord::try_from).transpose()
+    }
+
     /// A page of the receipts that fit `filter`, of the Brands in `reach`.
     ///
     /// # Errors

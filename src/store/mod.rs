@@ -38,6 +38,7 @@ pub use directory::{Applied, Apply, DirectoryRows};
 pub use directory_list::{
     BrandFilter, BrandRecord, BrandSort, PersonalAgentFilter, PersonalAgentRecord, PersonalAgentSort,
 };
+pub use event::WaitingEvents;
 pub use evidence::{GrantRecord, KeptDecision, KeptReceipt, KeptToken};
 pub use grant_history::{DecisionRecord, ReceiptFilter, ReceiptRecord, TokenRecord};
 pub use grant_list::{EndedBatch, GrantCount, GrantFilter, GrantSort, GrantStanding};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::extract::body::BodyProblem;
 use super::extract::strict_form::FormProblem;
 use super::pages::Problem;
-use super::pages::admin::{AccountNotice, Trouble, WrongLogIn};
+use super::pages::admin::{AccountNotice, Trouble, WrongKind, WrongLogIn};
 use super::site::Misaddressed;
 use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
@@ -221,6 +221,15 @@ pub const fn account_status(notice: AccountNotice) -> StatusCode {
         AccountNotice::Stale => StatusCode::CONFLICT,
         AccountNotice::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
         AccountNotice::Busy => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// The status of a form of the console that says why nothing was done.
+pub const fn form_status(wrong: WrongKind) -> StatusCode {
+    match wrong {
+        WrongKind::Input => StatusCode::UNPROCESSABLE_ENTITY,
+        WrongKind::Conflict => StatusCode::CONFLICT,
+        WrongKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
     }
 }
 

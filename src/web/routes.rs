@@ -81,19 +81,81 @@ async fn static_file(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
 
 /// The administrators' listener.
 fn administrators() -> Vec<Row> {
-    vec![
+    let mut rows = vec![
         Row::at("/healthz", Budget::Unlimited).get(health::healthz),
         Row::at("/readyz", Budget::Unlimited).get(health::readyz),
         Row::at("/metrics", Budget::Unlimited).get(health::metrics),
         Row::at("/static/{file:.*}", Budget::Address).get(static_file),
-        Row::at("/", Budget::Console).get(admin::home),
+        Row::at("/", Budget::Console).get(admin::overview::show),
         Row::at("/log-in", Budget::Console).get(admin::show_log_in).post(admin::log_in),
         Row::at("/log-in/code", Budget::Console).get(admin::show_second_factor).post(admin::second_factor),
         Row::at("/log-out", Budget::Console).post(admin::log_out),
+        Row::at("/grants", Budget::Console).get(admin::show_grants),
+        Row::at("/grants.csv", Budget::Console).get(admin::export_grants),
+        Row::at("/personal-agents", Budget::Console).get(admin::show_personal_agents),
+        Row::at("/personal-agents.csv", Budget::Console).get(admin::export_personal_agents),
         Row::at("/account", Budget::Console).get(admin::show_account),
         Row::at("/account/password", Budget::Console).post(admin::change_password),
         Row::at("/account/second-factor", Budget::Console).post(admin::enable_second_factor),
         Row::at("/account/second-factor/off", Budget::Console).post(admin::disable_second_factor),
+    ];
+    rows.extend(brands_and_keys());
+    rows.extend(people_and_records());
+    rows
+}
+
+/// The console's pages of Brands and what they sign with.
+fn brands_and_keys() -> Vec<Row> {
+    vec![
+        Row::at("/brands", Budget::Console).get(admin::brands::list),
+        Row::at("/brands.csv", Budget::Console).get(admin::brands::export_list),
+        Row::at("/brands/new", Budget::Console).get(admin::brands::show_new).post(admin::brands::create),
+        Row::at("/brands/{brand}", Budget::Console).get(admin::brands::show),
+        Row::at("/brands/{brand}/change", Budget::Console).get(admin::brands::show_change).post(admin::brands::change),
+        Row::at("/brands/{brand}/remove", Budget::Console).get(admin::brands::show_remove).post(admin::brands::remove),
+        Row::at("/brands/{brand}/rotate", Budget::Console).get(admin::keys::show_rotate).post(admin::keys::rotate),
+        Row::at("/brands/{brand}/resource-server-keys", Budget::Console)
+            .get(admin::resource_server_keys::show_create)
+            .post(admin::resource_server_keys::create),
+        Row::at("/resource-server-keys/{key}/revoke", Budget::Console)
+            .get(admin::resource_server_keys::show_revoke)
+            .post(admin::resource_server_keys::revoke),
+        Row::at("/keys", Budget::Console).get(admin::keys::list),
+        Row::at("/keys.csv", Budget::Console).get(admin::keys::export_list),
+        Row::at("/keys/{key}", Budget::Console).get(admin::keys::show),
+        Row::at("/keys/{key}/retire", Budget::Console).get(admin::keys::show_retire).post(admin::keys::retire),
+        Row::at("/keys/{key}/compromise", Budget::Console)
+            .get(admin::keys::show_compromise)
+            .post(admin::keys::compromise),
+    ]
+}
+
+/// The console's pages of administrators, API keys, receipts and the audit log.
+fn people_and_records() -> Vec<Row> {
+    vec![
+        Row::at("/receipts", Budget::Console).get(admin::receipts::list),
+        Row::at("/receipts.csv", Budget::Console).get(admin::receipts::export_list),
+        Row::at("/receipts/{receipt}", Budget::Console).get(admin::receipts::show),
+        Row::at("/audit", Budget::Console).get(admin::audit::list),
+        Row::at("/audit.csv", Budget::Console).get(admin::audit::export_list),
+        Row::at("/audit/verify", Budget::Console).get(admin::audit::show_verify).post(admin::audit::verify),
+        Row::at("/audit/{chain}/{sequence}", Budget::Console).get(admin::audit::show),
+        Row::at("/audit/{chain}/{sequence}/erase", Budget::Console)
+            .get(admin::audit::show_erase)
+            .post(admin::audit::erase),
+        Row::at("/administrators", Budget::Console).get(admin::administrators::list),
+        // Beside the others, since an administrator may be called anything.
+        Row::at("/new-administrator", Budget::Console)
+            .get(admin::administrators::show_create)
+            .post(admin::administrators::create),
+        Row::at("/administrators/{name}", Budget::Console).get(admin::administrators::show),
+        Row::at("/administrators/{name}/{deed}", Budget::Console)
+            .get(admin::administrators::show_deed)
+            .post(admin::administrators::deed),
+        Row::at("/api-keys/new", Budget::Console).get(admin::api_keys::show_create).post(admin::api_keys::create),
+        Row::at("/api-keys/{key}/revoke", Budget::Console)
+            .get(admin::api_keys::show_revoke)
+            .post(admin::api_keys::revoke),
     ]
 }
 

@@ -3,14 +3,15 @@
 //! Refuses a file as a whole when any part of it could not be served, by the name of the parameter.
 
 mod difference;
+mod written;
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{By, Run, Verdict, personal_agents};
+use super::{By, Run, Verdict, personal_agents, see_change};
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::config::Config;
@@ -26,6 +27,8 @@ use crate::domain::signing_key::{KeyState, PUBLISHED_BEFORE_SIGNING, SealedKey};
 use crate::entropy::Entropy;
 use crate::flow::{ATTEMPTS, Fault, RESTLESS};
 use crate::store::{Applied, Apply, DirectoryRows};
+
+pub use written::{one_brand, written};
 
 /// The file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -55,17 +58,17 @@ const fn enabled() -> bool {
 }
 
 /// A Brand in the file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BrandTable {
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<BrandId>,
     name: String,
     description: String,
     version: String,
     skills: Vec<Skill>,
     agent: Agent,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     delegation: Option<Delegation>,
 }
 
@@ -147,6 +150,7 @@ pub async fn apply(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Ver
         let unit = Apply { brands, personal_agents, keys, audit, ..by.change(before.revision, now) };
         match app.store.apply(&unit).await? {
             Applied::Done { narrowed, ended } => {
+                see_change(app).await;
                 return Ok(Verdict::Done(ApplyOutcome::Done { changes, narrowed, ended }));
             }
             Applied::Stale => {}

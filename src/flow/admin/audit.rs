@@ -46,6 +46,17 @@ pub async fn list(
     Ok(Verdict::Done(AuditPage { rows, next }))
 }
 
+/// One row of a chain that `by` may read.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn show(app: &App, by: &By, chain: &Chain, sequence: i64) -> Result<Verdict<Recorded>, Fault> {
+    if let Err(denied) = by.access.read(chain.brand()) {
+        return Ok(denied.into());
+    }
+    Ok(app.store.audit_row(chain, sequence).await?.map_or(Verdict::NotThere, Verdict::Done))
+}
+
 /// Verifies one chain or all that `by` may read. `expected` are heads that were printed earlier; whatever there is to tell is
 /// told to `tell`, as it is found.
 ///

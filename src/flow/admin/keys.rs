@@ -79,16 +79,34 @@ pub async fn list(
     let limit = usize::try_from(paging.limit()).unwrap_or(usize::MAX);
     let rows: Vec<&SealedKey> = keys.into_iter().filter(is_behind).take(limit).collect();
     let page = paging.page(rows, |key| place(key));
-    Ok(Verdict::Done(page.map(|key| KeyRecord {
+    Ok(Verdict::Done(page.map(|key| record(&directory, key, now))))
+}
+
+/// One key, of a Brand that was removed too.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn show(app: &App, by: &By, id: &KeyId) -> Result<Verdict<KeyRecord>, Fault> {
+    let directory = app.store.directory().await?;
+    Ok(match directory.keys.iter().find(|key| key.id == *id) {
+        Some(key) if by.access.read(Some(&key.brand)).is_ok() => {
+            Verdict::Done(record(&directory, key, app.clock.now()))
+        }
+        Some(_) | None => Verdict::NotThere,
+    })
+}
+
+fn record(directory: &DirectoryRows, key: &SealedKey, now: Timestamp) -> KeyRecord {
+    KeyRecord {
         id: key.id.clone(),
         brand: key.brand.clone(),
         alg: key.alg,
         state: key.state.settled(key.gives_way_at(&directory.keys), now),
-        signs: signer(&directory.keys, &key.brand, alg_of(&directory, &key.brand), now) == Some(&key.id),
+        signs: signer(&directory.keys, &key.brand, alg_of(directory, &key.brand), now) == Some(&key.id),
         gives_way_at: key.gives_way_at(&directory.keys),
         public_jwk: key.public_jwk.clone(),
         created_at: key.created_at,
-    })))
+    }
 }
 
 /// What became of a rotation.

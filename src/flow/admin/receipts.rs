@@ -1,10 +1,22 @@
-//! Receipts, as administrators list them.
+//! Receipts, as administrators list and read them.
 
 use super::{By, Verdict};
 use crate::app::App;
+use crate::domain::id::ReceiptId;
 use crate::domain::page::{ByTime, Page, Paging};
 use crate::flow::Fault;
 use crate::store::{ReceiptFilter, ReceiptRecord};
+
+/// One receipt.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn show(app: &App, by: &By, id: &ReceiptId) -> Result<Verdict<ReceiptRecord>, Fault> {
+    Ok(match app.store.receipt_record(id).await? {
+        Some(receipt) if by.access.read(Some(&receipt.brand)).is_ok() => Verdict::Done(receipt),
+        Some(_) | None => Verdict::NotThere,
+    })
+}
 
 /// A page of the receipts that fit `filter`.
 ///

@@ -164,7 +164,7 @@ fn ids(scopes: &ScopeSet) -> Vec<ScopeId> {
 }
 
 /// What a receipt says. Its signature was ours when it was stored, and is for whoever doubts it to verify.
-fn claims(jws: &str) -> Option<ReceiptClaims> {
+pub fn claims(jws: &str) -> Option<ReceiptClaims> {
     let payload = BASE64_URL_SAFE_NO_PAD.decode(jws.split('.').nth(1)?).ok()?;
     json::parse_as(&payload).ok()
 }

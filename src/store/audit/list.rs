@@ -80,6 +80,20 @@ impl FromStr for AuditCursor {
 }
 
 impl Store {
+    /// One row.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the database does not answer.
+    pub async fn audit_row(&self, chain: &Chain, sequence: i64) -> Result<Option<Recorded>, StoreError> {
+        const SQL: &str = "SELECT brand_id, sequence, at, actor_kind, actor, action, subject, request_id, payload,
+            payload_digest, digest, seal, bound_id, bound_digest FROM audit WHERE brand_id = $1 AND sequence = $2";
+        let row = read!(self, c => query_as::<_, AuditRow>(SQL)
+            .bind(chain.column())
+            .bind(sequence)
+            .fetch_optional(c))?;
+        Ok(row.map(Recorded::from))
+    }
+
     /// At most `limit` audit rows within `reach` that fit `filter`, newest first, from behind `after` on.
     ///
     /// # Errors

@@ -3,40 +3,60 @@
 //! A page is asked for by [`viewer`], a form by
 //! [`submitted`](super::extract::csrf::submitted): there is no other way to an administrator.
 
+mod access;
 mod account;
+pub mod administrators;
+mod answer;
+pub mod api_keys;
+pub mod audit;
+mod audit_list;
+mod brand_list;
+pub mod brands;
+mod grants;
+mod key_list;
+pub mod keys;
+mod list;
 mod log_in;
+mod names;
+pub mod overview;
+mod personal_agents;
+mod receipt_list;
+pub mod receipts;
+pub mod resource_server_keys;
 
 use std::time::Duration;
 
 use actix_web::cookie::Cookie;
-use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::http::{StatusCode, header};
+use actix_web::{HttpRequest, HttpResponse};
 
-use super::extract::session::{Viewer, viewer};
+use super::extract::session::Viewer;
 pub use super::pages::admin::Trouble;
-use super::pages::admin::{Frame, Section, TroublePage};
+use super::pages::admin::{BadViewPage, Frame, Section, TroublePage};
 use super::{error, html};
 use crate::flow::Fault;
 
-pub use account::{change_password, disable_second_factor, enable_second_factor, show_account};
-pub use log_in::{log_in, log_out, second_factor, show_log_in, show_second_factor};
+use list::BadView;
 
-/// The first page.
-pub async fn home(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
-    match viewer(&req).await {
-        Ok(_) => see_other("/account"),
-        Err(response) => response,
-    }
-}
+pub use account::{change_password, disable_second_factor, enable_second_factor, show_account};
+pub use grants::{export_grants, show_grants};
+pub use log_in::{log_in, log_out, second_factor, show_log_in, show_second_factor};
+pub use personal_agents::{export_personal_agents, show_personal_agents};
 
 /// What stands around a page that `viewer` looks at.
-fn frame(viewer: &Viewer, section: Section) -> Frame {
-    Frame::new(viewer.caller().name.as_str(), &viewer.caller().by.access, viewer.form_token(), section)
+fn frame(viewer: &Viewer, section: impl Into<Option<Section>>) -> Frame {
+    Frame::new(viewer.caller().name.as_str(), &viewer.caller().by.access, viewer.form_token(), section.into())
+}
+
+/// The page that says what is wrong with an address, to whoever asked for it.
+fn bad_view(viewer: &Viewer, section: Section, problem: &BadView) -> HttpResponse {
+    let page = BadViewPage { frame: frame(viewer, section), problem: problem.to_string(), path: section.path() };
+    html::respond(StatusCode::BAD_REQUEST, &page)
 }
 
 /// The page that says what went wrong, to whoever looks.
 pub fn trouble(viewer: Option<&Viewer>, trouble: Trouble) -> HttpResponse {
-    let frame = viewer.map(|viewer| frame(viewer, Section::Account));
+    let frame = viewer.map(|viewer| frame(viewer, None));
     html::respond(error::console_status(trouble), &TroublePage { frame, trouble })
 }
 

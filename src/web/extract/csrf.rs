@@ -7,7 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::cookie::{self, AdminCookie};
 use super::session::{Viewer, viewer_of};
-use super::strict_form::{Form, FormProblem, read_form};
+use super::strict_form::{Form, FormProblem, MAX_FORM_BYTES, read_form_of};
 use crate::crypto::codes;
 use crate::web::admin::{self, Trouble};
 use crate::web::extract::own_page::is_from_own_page;
@@ -16,6 +16,9 @@ use crate::web::{app, error};
 
 /// The hidden field of every form.
 pub const FIELD: &str = "form_token";
+
+/// The largest form with a Brand's definition: one with scopes in many languages is long, and its escapes make it longer.
+const MAX_DEFINITION_BYTES: usize = 512 * 1024;
 
 /// A form that an administrator sent from a page of their session.
 #[derive(Debug)]
@@ -45,7 +48,24 @@ pub async fn submitted(
     payload: web::Payload,
     repeatable: &[&str],
 ) -> Result<Submitted, HttpResponse> {
-    let form = own_form(req, payload, repeatable).await?;
+    submitted_of(req, payload, repeatable, MAX_FORM_BYTES).await
+}
+
+/// The same for a form with a Brand's definition.
+///
+/// # Errors
+/// As [`submitted`].
+pub async fn submitted_definition(req: &HttpRequest, payload: web::Payload) -> Result<Submitted, HttpResponse> {
+    submitted_of(req, payload, &[], MAX_DEFINITION_BYTES).await
+}
+
+async fn submitted_of(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+    most: usize,
+) -> Result<Submitted, HttpResponse> {
+    let form = own_form(req, payload, repeatable, most).await?;
     let Some(viewer) = viewer_of(req).await? else {
         return Err(admin::trouble(None, Trouble::SessionEnded));
     };
@@ -64,16 +84,22 @@ pub async fn submitted_by_stranger(
     payload: web::Payload,
     cookie: AdminCookie,
 ) -> Result<Form, HttpResponse> {
-    let form = own_form(req, payload, &[]).await?;
+    let form = own_form(req, payload, &[], MAX_FORM_BYTES).await?;
     if carries(req, &form, cookie) { Ok(form) } else { Err(admin::trouble(None, Trouble::FormNotTaken)) }
 }
 
-async fn own_form(req: &HttpRequest, payload: web::Payload, repeatable: &[&str]) -> Result<Form, HttpResponse> {
+async fn own_form(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+    most: usize,
+) -> Result<Form, HttpResponse> {
     let is_own = admin_origin(req).is_some_and(|own| is_from_own_page(req, &own));
     if !is_own {
         return Err(admin::trouble(None, Trouble::FormNotTaken));
     }
-    read_form(req, payload, repeatable, app(req).config.http.body_within()).await.map_err(|problem| match problem {
+    let read = read_form_of(req, payload, repeatable, most, app(req).config.http.body_within());
+    read.await.map_err(|problem| match problem {
         FormProblem::TooLarge => error::too_large(),
         FormProblem::TooSlow => error::too_slow(),
         // A page of another site can send text of any kind without being asked; a form of ours is never that.

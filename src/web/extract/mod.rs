@@ -8,6 +8,7 @@ pub mod cookie;
 pub mod csrf;
 pub mod own_page;
 pub mod pa_auth;
+pub mod query;
 pub mod resource_server;
 pub mod session;
 pub mod strict_form;

@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, web};
 use super::body::{self, BodyProblem};
 
 /// The largest form: an assertion or a token of the largest size that is looked at, as [`crate::crypto::jws::LONGEST`].
-const MAX_FORM_BYTES: usize = 16 * 1024;
+pub const MAX_FORM_BYTES: usize = 16 * 1024;
 
 /// A form's parameters.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub enum FormProblem {
 pub struct Parameter(Option<String>);
 
 impl Parameter {
-    fn new(name: &[u8]) -> Self {
+    pub(super) fn new(name: &[u8]) -> Self {
         let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         let is_plain = (1..=40).contains(&name.len()) && name.iter().all(is_plain);
         Self(is_plain.then(|| String::from_utf8_lossy(name).into_owned()))
@@ -89,6 +89,11 @@ impl Form {
         value.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
+    /// The names of its parameters, of empty ones too.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
     /// The values of a parameter that may be repeated; empty ones are left out.
     pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let values = self.0.iter().filter(move |(given, _)| given == name).map(|(_, value)| value.as_str());
@@ -106,6 +111,20 @@ pub async fn read_form(
     repeatable: &[&str],
     within: Duration,
 ) -> Result<Form, FormProblem> {
+    read_form_of(req, payload, repeatable, MAX_FORM_BYTES, within).await
+}
+
+/// The same for a form of at most `most` bytes.
+///
+/// # Errors
+/// As [`read_form`].
+pub async fn read_form_of(
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+    most: usize,
+    within: Duration,
+) -> Result<Form, FormProblem> {
     if !req.query_string().is_empty() {
         return Err(FormProblem::InQuery);
     }
@@ -115,7 +134,7 @@ pub async fn read_form(
     if body::is_encoded(req) {
         return Err(FormProblem::Encoded);
     }
-    let body = body::read_bounded(req, payload, MAX_FORM_BYTES, within).await;
+    let body = body::read_bounded(req, payload, most, within).await;
     let body = body.map_err(|problem| match problem {
         BodyProblem::TooLarge => FormProblem::TooLarge,
         BodyProblem::Encoded => FormProblem::Encoded,

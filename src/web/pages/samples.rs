@@ -3,7 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use super::admin::{AccountPage, LogInPage, SecondFactorPage, TroublePage};
+use super::admin::{
+    AccountPage, BadViewPage, DonePage, FormPage, ListPage, LogInPage, OverviewPage, SecondFactorPage, ThingPage,
+    TroublePage,
+};
 use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage, Page};
 use crate::web::static_files;
 
@@ -27,7 +30,13 @@ pub fn samples() -> Vec<Sample> {
         written("admin-log_in", LogInPage::states()),
         written("admin-second_factor", SecondFactorPage::states()),
         written("admin-account", AccountPage::states()),
+        written("admin-listing", ListPage::states()),
+        written("admin-bad_view", BadViewPage::states()),
         written("admin-trouble", TroublePage::states()),
+        written("admin-overview", OverviewPage::states()),
+        written("admin-thing", ThingPage::states()),
+        written("admin-form", FormPage::states()),
+        written("admin-done", DonePage::states()),
     ]
     .concat()
 }
@@ -79,7 +88,8 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pages, 9);
+        assert_eq!(pages, 14);
+        assert!(pages >= 10, "{pages}");
     }
 
     #[test]

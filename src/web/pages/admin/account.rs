@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::qr::Qr;
-use super::{Frame, console_page};
+use super::{Frame, Section, console_page};
 use crate::domain::account::{PoorPassword, SHORTEST_PASSWORD};
 use crate::web::pages::Page as _;
 
@@ -103,7 +103,11 @@ impl AccountPage {
     pub fn sample() -> Self {
         let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ";
         let uri = format!("otpauth://totp/Example%20Provider:anna?secret={secret}&issuer=Example%20Provider");
-        Self { frame: Frame::sample(), offer: Some(Offer::new("c2FtcGxl", secret, &uri)), notice: None }
+        Self {
+            frame: Frame::sample_in(Section::Account),
+            offer: Some(Offer::new("c2FtcGxl", secret, &uri)),
+            notice: None,
+        }
     }
 
     /// Every state, by name.
