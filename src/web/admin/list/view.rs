@@ -164,9 +164,15 @@ impl View {
         !self.values.is_empty()
     }
 
-    /// What narrows it, as parameters.
-    pub(in crate::web::admin) fn values(&self) -> &[(&'static str, String)] {
-        &self.values
+    /// What narrows it, of the parameters `names`.
+    pub(in crate::web::admin) fn values(&self, names: &[&str]) -> Vec<(&'static str, String)> {
+        self.values.iter().filter(|(name, _)| names.contains(name)).cloned().collect()
+    }
+
+    /// The address of `path` that is narrowed by the same of the parameters `names`, and by one more.
+    pub(in crate::web::admin) fn with(&self, path: &str, names: &[&str], more: (&str, &str)) -> String {
+        let values = self.values.iter().filter(|(name, _)| names.contains(name));
+        address(path, values.map(|(name, value)| (*name, value.as_str())).chain(Some(more)))
     }
 
     /// The address of another path that is narrowed alike, but for the parameters `without`.

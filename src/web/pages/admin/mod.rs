@@ -2,20 +2,28 @@
 
 mod account;
 mod frame;
+mod grant;
 mod list_samples;
 mod listing;
 mod log_in;
+mod personal_agent;
 mod qr;
+mod revoke;
+mod search;
 mod second_factor;
 mod trouble;
 
 pub use account::{AccountNotice, AccountPage, Offer};
 pub use frame::{Frame, Section};
+pub use grant::{Allowed, GrantPage};
 pub use listing::{
     Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
     number,
 };
 pub use log_in::{LogInPage, WrongLogIn};
+pub use personal_agent::{AgentFields, PersonalAgentPage, RegisterPage};
+pub use revoke::{RevokeAll, RevokePage, RevokedPage, so_many};
+pub use search::{HitLine, SearchPage};
 pub use second_factor::SecondFactorPage;
 pub use trouble::{Trouble, TroublePage};
 
