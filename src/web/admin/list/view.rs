@@ -250,7 +250,12 @@ impl View {
     ) -> Field {
         let first = (String::new(), any.to_owned());
         let choices = std::iter::once(first).chain(choices).map(|(value, label)| Choice { value, label });
-        Field { control: Control::Choice(choices.collect()), ..self.field(name, label) }
+        let (mut choices, field) = (choices.collect::<Vec<_>>(), self.field(name, label));
+        // What narrows the list now stays chosen, though it is offered no longer: a Brand that was removed.
+        if !choices.iter().any(|choice| choice.value == field.value) {
+            choices.push(Choice { value: field.value.clone(), label: field.value.clone() });
+        }
+        Field { control: Control::Choice(choices), ..field }
     }
 }
 
