@@ -6,11 +6,12 @@ mod difference;
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{By, Run, Verdict, personal_agents};
+use super::{By, Run, Verdict, personal_agents, see_change};
 use crate::app::App;
 use crate::clock::Timestamp;
 use crate::config::Config;
@@ -19,7 +20,7 @@ use crate::crypto::ring;
 use crate::domain::administrator::{Denied, Role};
 use crate::domain::audit::{Action, Entry};
 use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
-use crate::domain::check::InvalidParameter;
+use crate::domain::check::{InvalidParameter, LINE};
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
 use crate::domain::signing_key::{KeyState, PUBLISHED_BEFORE_SIGNING, SealedKey};
@@ -55,18 +56,41 @@ const fn enabled() -> bool {
 }
 
 /// A Brand in the file.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BrandTable {
     #[serde(default)]
+    #[schemars(skip)]
     id: Option<BrandId>,
+    /// What the card and the pages call it.
+    #[schemars(extend("minLength" = 1, "maxLength" = 80, "pattern" = LINE))]
     name: String,
+    /// A sentence for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     description: String,
+    /// The version of the Brand's agent, for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 40, "pattern" = LINE))]
     version: String,
+    /// What its agent can do.
+    #[schemars(length(min = 1))]
     skills: Vec<Skill>,
+    /// The backend behind the interface.
     agent: Agent,
+    /// Left out for a Brand of the Identity profile alone.
     #[serde(default)]
     delegation: Option<Delegation>,
+}
+
+impl BrandTable {
+    /// What the Brand is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same Brand, by its id. `None` when the table names one.
+    pub fn identified(self, id: BrandId) -> Option<Self> {
+        self.id.is_none().then_some(Self { id: Some(id), ..self })
+    }
 }
 
 /// One line of what was done.
@@ -147,6 +171,7 @@ pub async fn apply(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Ver
         let unit = Apply { brands, personal_agents, keys, audit, ..by.change(before.revision, now) };
         match app.store.apply(&unit).await? {
             Applied::Done { narrowed, ended } => {
+                see_change(app).await;
                 return Ok(Verdict::Done(ApplyOutcome::Done { changes, narrowed, ended }));
             }
             Applied::Stale => {}

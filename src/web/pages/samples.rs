@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::admin::{AccountPage, LogInPage, SecondFactorPage, TroublePage};
+use super::admin::{AccountPage, ApiPage, LogInPage, SecondFactorPage, TroublePage};
 use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage, Page};
 use crate::web::static_files;
 
@@ -27,6 +27,7 @@ pub fn samples() -> Vec<Sample> {
         written("admin-log_in", LogInPage::states()),
         written("admin-second_factor", SecondFactorPage::states()),
         written("admin-account", AccountPage::states()),
+        written("admin-api", ApiPage::states()),
         written("admin-trouble", TroublePage::states()),
     ]
     .concat()
@@ -79,7 +80,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pages, 9);
+        assert_eq!(pages, 10);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The console's pages. They are for those who run a Provider, and in English alone: their words stand in their templates.
 
 mod account;
+mod api;
 mod frame;
 mod log_in;
 mod qr;
@@ -8,6 +9,7 @@ mod second_factor;
 mod trouble;
 
 pub use account::{AccountNotice, AccountPage, Offer};
+pub use api::{ApiLine, ApiPage, ApiProblem};
 pub use frame::{Frame, Section};
 pub use log_in::{LogInPage, WrongLogIn};
 pub use second_factor::SecondFactorPage;
