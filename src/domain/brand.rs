@@ -4,9 +4,11 @@ mod check;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::check::{LINE, optional_origin, optional_web_address, web_address};
 use super::id::BrandId;
 use super::scope::{ScopeId, ScopeSet};
 
@@ -24,35 +26,42 @@ pub struct Brand {
 }
 
 /// The parts of a Brand that every profile has.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// A sentence for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     pub description: String,
     /// The version of the Brand's agent, for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 40, "pattern" = LINE))]
     pub version: String,
     /// At least one.
+    #[schemars(length(min = 1))]
     pub skills: Vec<Skill>,
     /// The backend behind the interface.
     pub agent: Agent,
 }
 
 /// What an agent can do, in words, as A2A cards carry it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skill {
     /// Unique on the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 80, "pattern" = LINE))]
     pub id: String,
     /// For people.
+    #[schemars(extend("minLength" = 1, "maxLength" = 80, "pattern" = LINE))]
     pub name: String,
     /// For people.
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     pub description: String,
     /// At least one.
+    #[schemars(length(min = 1))]
     pub tags: Vec<String>,
 }
 
 /// The Brand's agent.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Agent {
     /// A backend that is called over HTTP.
@@ -62,13 +71,15 @@ pub enum Agent {
 }
 
 /// A backend that is called over HTTP.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpAgent {
     /// Each turn is POSTed here.
+    #[schemars(schema_with = "web_address")]
     pub url: Url,
     /// How long a turn may take, 1 to 300 seconds.
     #[serde(default = "default_timeout_seconds")]
+    #[schemars(range(min = 1, max = 300))]
     pub timeout_seconds: u16,
     /// Whether a turn under delegation carries a delegation token for the Brand's own account API.
     #[serde(default)]
@@ -80,7 +91,7 @@ const fn default_timeout_seconds() -> u16 {
 }
 
 /// An agent that is part of this program.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BuiltinAgent {
     /// Which one.
@@ -88,7 +99,7 @@ pub struct BuiltinAgent {
 }
 
 /// The agents that are part of this program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Builtin {
     /// The scripted shop of the demo and the tests.
@@ -96,16 +107,19 @@ pub enum Builtin {
 }
 
 /// What a Brand needs to offer delegated authority (PACT §5).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delegation {
     /// A host of the Brand's own that points here, `https://auth.brand.example`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_origin")]
     pub auth_origin: Option<Url>,
     /// The Brand's own login.
+    #[schemars(schema_with = "web_address")]
     pub login_url: Url,
     /// Where the User's browser goes after the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_web_address")]
     pub return_url: Option<Url>,
     /// Who signs the assertions of the Brand's login, and with which keys.
     pub assertion: AssertionIssuer,
@@ -114,9 +128,11 @@ pub struct Delegation {
     pub signing_alg: SigningAlg,
     /// Life of a delegation token, 60 to 3600 seconds.
     #[serde(default = "default_access_token_seconds")]
+    #[schemars(range(min = 60, max = 3600))]
     pub access_token_seconds: u32,
     /// Life of a grant from its latest decision, 1 to 365 days.
     #[serde(default = "default_grant_days")]
+    #[schemars(range(min = 1, max = 365))]
     pub grant_days: u32,
     /// Whether a request that a live grant covers is approved by signing in.
     #[serde(default)]
@@ -128,9 +144,11 @@ pub struct Delegation {
     #[serde(default)]
     pub theme: Theme,
     /// In the order in which they are shown; at least one.
+    #[schemars(length(min = 1, max = 50))]
     pub scopes: Vec<Scope>,
     /// Scope texts per language tag and scope id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("propertyNames" = serde_json::json!({ "pattern": "^[a-z]{2,8}$" })))]
     pub texts: BTreeMap<String, BTreeMap<ScopeId, ScopeText>>,
 }
 
@@ -143,29 +161,33 @@ const fn default_grant_days() -> u32 {
 }
 
 /// Who signs a Brand's assertions.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AssertionIssuer {
     /// The exact `iss`.
+    #[schemars(extend("minLength" = 1, "maxLength" = 512, "pattern" = LINE))]
     pub issuer: String,
     /// Where the public keys are; either this or `jwks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "optional_web_address")]
     pub jwks_uri: Option<Url>,
     /// The public keys themselves, a JWK set (RFC 7517 §5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("type" = ["object", "null"]))]
     pub jwks: Option<serde_json::Value>,
 }
 
 /// Where a Brand is told of its grants (RFC 8935).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventReceiver {
     /// Each Security Event Token is POSTed here.
+    #[schemars(schema_with = "web_address")]
     pub url: Url,
 }
 
 /// The signature algorithms of PACT §3.2 and §5.4.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub enum SigningAlg {
     /// ECDSA with P-256 and SHA-256.
     #[default]
@@ -187,7 +209,7 @@ impl SigningAlg {
 }
 
 /// The look of a Brand's pages.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Theme {
     /// `#rrggbb`.
@@ -196,8 +218,9 @@ pub struct Theme {
 }
 
 /// An sRGB colour, written `#rrggbb`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(inline, extend("pattern" = "^#[0-9a-fA-F]{6}$"))]
 pub struct Color {
     /// Red.
     pub red: u8,
@@ -210,7 +233,8 @@ pub struct Color {
 impl TryFrom<String> for Color {
     type Error = &'static str;
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).ok_or("a colour is written #rrggbb")?;
+        let is_hexadecimal = |digits: &&str| digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digits = text.strip_prefix('#').filter(is_hexadecimal).ok_or("a colour is written #rrggbb")?;
         let value = u32::from_str_radix(digits, 16).map_err(|_| "a colour is written #rrggbb")?;
         let [_, red, green, blue] = value.to_be_bytes();
         Ok(Self { red, green, blue })
@@ -224,15 +248,17 @@ impl From<Color> for String {
 }
 
 /// One scope of a Brand (PACT §5.2).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
     /// On the card and in tokens.
     pub id: ScopeId,
     /// Shown to the User verbatim.
+    #[schemars(extend("minLength" = 1, "maxLength" = 200, "pattern" = LINE))]
     pub description: String,
     /// Shown under it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     pub detail: Option<String>,
     /// Whether it can make changes, which the consent page marks.
     #[serde(default)]
@@ -240,13 +266,15 @@ pub struct Scope {
 }
 
 /// A scope's words in one language.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScopeText {
     /// In place of the scope's own.
+    #[schemars(extend("minLength" = 1, "maxLength" = 200, "pattern" = LINE))]
     pub description: String,
     /// In place of the scope's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     pub detail: Option<String>,
 }
 

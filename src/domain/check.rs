@@ -1,6 +1,39 @@
 //! What every value that an administrator writes must be, whatever it is for.
 
+use schemars::{Schema, SchemaGenerator, json_schema};
 use url::Url;
+
+/// What [`ensure_text`] takes, as a pattern of ECMA-262, beside a length.
+pub const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
+
+/// Text without control characters that is not empty, as a pattern of ECMA-262.
+pub const PRINTABLE: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
+
+/// Web addresses that [`ensure_web`] takes, as a pattern of ECMA-262. It takes others too: what it refuses no address that
+/// is written so has.
+const WEB: &str = concat!(
+    r"^https?://([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,3})?",
+    r"(/[A-Za-z0-9._~-]*)*(\?[A-Za-z0-9._~=&-]*)?$"
+);
+
+/// Web addresses with nothing after the port.
+const ORIGIN: &str =
+    r"^https?://([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,3})?/?$";
+
+/// The schema of a web address.
+pub fn web_address(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": WEB, "maxLength": 2048 })
+}
+
+/// The same of one that may be absent.
+pub fn optional_web_address(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "pattern": WEB, "maxLength": 2048 })
+}
+
+/// The schema of an origin that may be absent.
+pub fn optional_origin(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "pattern": ORIGIN, "maxLength": 2048 })
+}
 
 /// What is wrong with a value: the parameter, what it holds and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

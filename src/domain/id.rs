@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 use uuid::Uuid;
+
+use super::check::PRINTABLE;
 
 /// What was wrong with an identifier; names the kind, never the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,8 +31,14 @@ fn printable(kind: &'static str, value: &str, max: usize) -> Result<(), InvalidI
     Err(InvalidId { kind, problem })
 }
 
+/// A ULID in its canonical form, as a pattern of ECMA-262.
+const ULID: &str = "^[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+
+/// A grant's id, as a pattern of ECMA-262.
+const GRANT: &str = "^a2agrant_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+
 macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, $check:expr) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, ($pattern:expr, $longest:literal, $example:literal), $check:expr) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
@@ -71,6 +80,22 @@ macro_rules! text_id {
                 id.0
             }
         }
+
+        impl JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "type": "string", "minLength": 1, "maxLength": $longest, "pattern": $pattern, "examples": [$example],
+                })
+            }
+        }
     };
 }
 
@@ -78,6 +103,7 @@ text_id!(
     /// A Brand's id, assigned by the Provider: a ULID in its canonical upper-case form (PACT §1).
     BrandId,
     "brand id",
+    (ULID, 26, "01M3R53Q5SZQ6FQSMSDBSSREAA"),
     |kind, value| match Ulid::from_string(value) {
         Ok(ulid) if ulid.to_string() == value => Ok(()),
         _ => Err(InvalidId { kind, problem: "is not a ULID in upper case" }),
@@ -88,6 +114,7 @@ text_id!(
     /// A personal agent's issuer: the exact `iss` of its JWTs and its `client_id` (PACT §3.1, §5).
     Issuer,
     "issuer",
+    (PRINTABLE, 512, "https://pa.example.com"),
     |kind, value| printable(kind, value, 512)
 );
 
@@ -95,6 +122,7 @@ text_id!(
     /// The `sub` of a personal-agent JWT: stable and opaque, per User of that personal agent (PACT §3.2).
     PaSub,
     "sub",
+    (PRINTABLE, 512, "user-7f3a"),
     |kind, value| printable(kind, value, 512)
 );
 
@@ -102,6 +130,7 @@ text_id!(
     /// The User's id at the Brand: `sub` of the assertion and of the delegation token (PACT §5.4).
     BrandUser,
     "sub",
+    (PRINTABLE, 255, "jane-4471"),
     |kind, value| printable(kind, value, 255)
 );
 
@@ -109,6 +138,7 @@ text_id!(
     /// A grant's id: `a2agrant_` and a ULID. Opaque to everyone else (PACT §5.4).
     GrantId,
     "grant id",
+    (GRANT, 35, "a2agrant_01M3R53Q5SZQ6FQSMSDBSSREAG"),
     |kind, value| match value.strip_prefix("a2agrant_").map(Ulid::from_string) {
         Some(Ok(ulid)) if value.ends_with(&ulid.to_string()) => Ok(()),
         _ => Err(InvalidId { kind, problem: "is not a2agrant_ and a ULID" }),
@@ -119,6 +149,7 @@ text_id!(
     /// A message's id, chosen by its sender: 1 to 256 characters (PACT §4.1).
     MessageId,
     "messageId",
+    (PRINTABLE, 256, "m-001"),
     |kind, value| printable(kind, value, 256)
 );
 
@@ -126,6 +157,7 @@ text_id!(
     /// The `kid` of one of a Brand's keys.
     KeyId,
     "kid",
+    (PRINTABLE, 128, "01M3R53Q5SZQ6FQSMSDBSSREAK"),
     |kind, value| printable(kind, value, 128)
 );
 
@@ -134,6 +166,7 @@ text_id!(
     /// letters, digits and `. _ - @`, a letter or digit first.
     AdministratorName,
     "name",
+    (r"^[a-z0-9][a-z0-9._@-]*$", 64, "anna"),
     |kind, value| {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         let is_name = value.starts_with(is_plain) && value.chars().all(|c| is_plain(c) || ".-_@".contains(c));
@@ -148,6 +181,7 @@ text_id!(
     /// A resource-server key's id, a ULID: it names the key and opens nothing.
     ResourceServerKeyId,
     "resource-server key id",
+    (ULID, 26, "01M3R53Q5SZQ6FQSMSDBSSREAR"),
     |kind, value| match Ulid::from_string(value) {
         Ok(ulid) if ulid.to_string() == value => Ok(()),
         _ => Err(InvalidId { kind, problem: "is not a ULID in upper case" }),
@@ -158,6 +192,7 @@ text_id!(
     /// The id of an API key, which is no secret: a ULID.
     ApiKeyId,
     "API key id",
+    (ULID, 26, "01M3R53Q5SZQ6FQSMSDBSSREAP"),
     |kind, value| match Ulid::from_string(value) {
         Ok(ulid) if ulid.to_string() == value => Ok(()),
         _ => Err(InvalidId { kind, problem: "is not a ULID in upper case" }),

@@ -4,12 +4,17 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A scope's id: one `scope-token` of RFC 6749 §3.3, at most 128 characters.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-pub struct ScopeId(String);
+#[schemars(inline)]
+pub struct ScopeId(
+    #[schemars(extend("minLength" = 1, "maxLength" = 128, "pattern" = r"^[!#-\[\]-~]+$", "examples" = ["orders:read"]))]
+     String,
+);
 
 /// A scope id that is not a `scope-token`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,6 +3,7 @@
 //!
 //! Shapes only; who may sign or accept them is for `crypto` and the flows.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -37,7 +38,7 @@ pub struct DelegationClaims {
 }
 
 /// A receipt's claims: these seven and no other (PACT §5.6). Written in this order.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ReceiptClaims {
     /// The grant under which the turn ran.
@@ -54,11 +55,12 @@ pub struct ReceiptClaims {
     pub actions: Vec<Action>,
     /// When the turn was answered: RFC 3339, UTC with `Z`, whole seconds.
     #[serde(with = "rfc3339")]
+    #[schemars(with = "super::admin::At")]
     pub ts: Timestamp,
 }
 
 /// One tool that the agent called.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Action {
     /// Its name.

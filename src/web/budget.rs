@@ -2,11 +2,12 @@
 //! true (RFC 6585 §4, PACT §6).
 //!
 //! An address is counted before anybody is authenticated; a caller only after its JWT was verified, so that nobody spends
-//! another's budget. A JWT that is refused is counted against the address, and none is looked at from an address that has
+//! another's budget. A JWT or an API key that is refused is counted against the address, and none is looked at from an address that has
 //! nothing left.
 
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 
+use super::api::problem::Problem;
 use super::extract::client_address;
 use super::{admin, consent};
 use super::{app, error};
@@ -24,6 +25,8 @@ pub enum Budget {
     Page,
     /// The same on the administrators' listener.
     Console,
+    /// Its address, while its API keys are refused.
+    ApiKey,
     /// The caller, which speaks A2A.
     A2aCaller,
     /// The caller, which speaks OAuth.
@@ -42,13 +45,13 @@ pub(super) fn refusal(req: &HttpRequest, budget: Budget) -> Option<HttpResponse>
         Budget::Unlimited => Ok(()),
         Budget::Address => limits.address(&from),
         Budget::Page | Budget::Console => limits.page(&from),
-        Budget::A2aCaller | Budget::OAuthCaller => limits.address_left(&from),
+        Budget::ApiKey | Budget::A2aCaller | Budget::OAuthCaller => limits.address_left(&from),
     };
     counted.err().map(|spent| too_much(req, budget, spent))
 }
 
-/// Counts a request whose JWT was refused.
-pub(super) fn note_refused_jwt(req: &HttpRequest) {
+/// Counts a request whose JWT or API key was refused.
+pub(super) fn note_refused(req: &HttpRequest) {
     // Of those that were looked at together some may find nothing left; they are answered like the others.
     let _ = app(req).limits.address(&client_address::counted(req));
 }
@@ -70,6 +73,7 @@ fn too_much(req: &HttpRequest, budget: Budget, Spent { retry_after }: Spent) -> 
         Budget::Unlimited | Budget::Address | Budget::A2aCaller => error::too_many_requests(retry_after),
         Budget::Page => consent::too_many_requests(req, retry_after),
         Budget::Console => admin::too_many_requests(retry_after),
+        Budget::ApiKey => error::problem(Problem::TooMany(Spent { retry_after })),
         Budget::OAuthCaller => error::oauth_too_many_requests(retry_after),
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Every body is a constant or made from a wire type: no text of an inner error reaches a client.
 
+mod problem;
+
 use std::time::Duration;
 
 use actix_web::http::{StatusCode, header};
@@ -16,6 +18,8 @@ use super::site::Misaddressed;
 use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
 use crate::protocol::oauth::{ErrorCode, ErrorResponse};
+
+pub use problem::{Kind, api_again, api_json, api_kept, kept_problem, problem};
 
 /// The challenge of a request without a good personal-agent JWT (PACT §3.4).
 const CHALLENGE: &str = r#"Bearer realm="a2a""#;

@@ -5,6 +5,7 @@
 
 pub mod a2a;
 pub mod admin;
+pub mod api;
 mod brand_pages;
 pub mod budget;
 pub mod connection;

@@ -1,7 +1,7 @@
 //! Every method and path, in one table, with the budget that its requests are counted against.
 //!
-//! A path that no row has is 404, a method that the row has not is 405 with `Allow`; both without a body (PACT §2). `HEAD`
-//! works wherever `GET` does. A path is percent-decoded once before it is compared, and compared to the letter.
+//! A path that no row has is 404, a method that the row has not is 405 with `Allow`; both without a body (PACT §2), and in
+//! the JSON API as problems (RFC 9457). `HEAD` works wherever `GET` does. A path is percent-decoded once before it is compared, and compared to the letter.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -12,9 +12,10 @@ use actix_web::http::Method;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 use futures_util::FutureExt as _;
 
+use super::api::problem::Problem;
 use super::budget::{self, Budget};
 use super::site::{self, Site};
-use super::{a2a, admin, consent, documents, error, grants, health, oauth, request, shared_app, static_files};
+use super::{a2a, admin, api, consent, documents, error, grants, health, oauth, request, shared_app, static_files};
 
 /// The Provider's host: its Brands' interfaces, and the authorization servers of those that have no host of their own.
 fn provider() -> Vec<Row> {
@@ -113,6 +114,7 @@ fn administrators() -> Vec<Row> {
     ];
     rows.extend(brands_and_keys());
     rows.extend(people_and_records());
+    rows.extend(json_api());
     rows
 }
 
@@ -169,6 +171,22 @@ fn people_and_records() -> Vec<Row> {
             .get(admin::api_keys::show_revoke)
             .post(admin::api_keys::revoke),
     ]
+}
+
+/// The JSON API: its page and document, a row for each path of its operations, and one for all that it has not.
+fn json_api() -> Vec<Row> {
+    let at = |path: &str, budget| Row::at(&format!("{}{path}", api::PREFIX), budget);
+    let mut rows =
+        vec![at("", Budget::Address).get(api::show_page), at("/openapi.json", Budget::Address).get(api::show_document)];
+    for operation in api::table::operations() {
+        let (path, method) = (format!("{}{}", api::PREFIX, operation.path), operation.method.clone());
+        let row = rows.pop_if(|row| *row.path == *path).unwrap_or_else(|| Row::at(&path, Budget::ApiKey));
+        let operation = Rc::new(operation);
+        let answer = move |req, payload| api::serve::answer(Rc::clone(&operation), req, payload);
+        rows.push(if method == Method::GET { row.get(answer) } else { row.on(&[method], answer) });
+    }
+    rows.push(at("/{nothing:.*}", Budget::ApiKey));
+    rows
 }
 
 /// Configures the public listener; which of the two tables is used follows from the request's [`Site`].
@@ -270,7 +288,7 @@ impl Row {
             let (handler, path, app) = (handler.clone(), Rc::clone(&path), shared_app(&req));
             async move {
                 let began = app.clock.uptime();
-                let response = caught(async {
+                let response = caught(budget, async {
                     match budget::refusal(&req, budget) {
                         Some(refusal) => refusal,
                         None => handler(req, payload).await,
@@ -291,22 +309,31 @@ impl Row {
 
     fn into_resource(self) -> Resource {
         let Self { path, budget, methods, resource } = self;
-        let budget = if budget == Budget::Unlimited { budget } else { Budget::Address };
+        let is_api = path.starts_with(api::PREFIX);
+        let budget = if budget == Budget::Unlimited || is_api { budget } else { Budget::Address };
         let allow: Vec<&str> = methods.iter().map(Method::as_str).collect();
         let allow = allow.join(", ");
         resource.default_service(web::to(move |req: HttpRequest| {
             request::note_route(&path);
             let refusal = budget::refusal(&req, budget);
-            let response = refusal.unwrap_or_else(|| error::method_not_allowed(&allow));
+            let response = refusal.unwrap_or_else(|| match (is_api, allow.is_empty()) {
+                (false, _) => error::method_not_allowed(&allow),
+                (true, false) => error::problem(Problem::NoMethod { allow: allow.clone() }),
+                (true, true) => error::problem(Problem::NoOperation),
+            });
             async { response }
         }))
     }
 }
 
-/// A panic would end the connection without an answer: it is an empty 500 instead. The panic hook has logged it, inside
-/// the request's span.
-async fn caught(answer: impl Future<Output = HttpResponse>) -> HttpResponse {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| error::internal())
+/// A panic would end the connection without an answer: it is a 500 instead, empty but in the JSON API. The panic hook has
+/// logged it, inside the request's span.
+async fn caught(budget: Budget, answer: impl Future<Output = HttpResponse>) -> HttpResponse {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| match budget {
+        Budget::ApiKey => error::problem(Problem::Panicked),
+        Budget::Unlimited | Budget::Address | Budget::Page | Budget::Console => error::internal(),
+        Budget::A2aCaller | Budget::OAuthCaller => error::internal(),
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod written;
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
@@ -20,7 +21,7 @@ use crate::crypto::ring;
 use crate::domain::administrator::{Access, Denied, Role};
 use crate::domain::audit::{Action, Entry};
 use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
-use crate::domain::check::InvalidParameter;
+use crate::domain::check::{InvalidParameter, LINE};
 use crate::domain::id::{BrandId, Issuer, KeyId};
 use crate::domain::personal_agent::PersonalAgent;
 use crate::domain::signing_key::{KeyState, PUBLISHED_BEFORE_SIGNING, SealedKey};
@@ -58,18 +59,41 @@ const fn enabled() -> bool {
 }
 
 /// A Brand in the file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BrandTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
     id: Option<BrandId>,
+    /// What the card and the pages call it.
+    #[schemars(extend("minLength" = 1, "maxLength" = 80, "pattern" = LINE))]
     name: String,
+    /// A sentence for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 500, "pattern" = LINE))]
     description: String,
+    /// The version of the Brand's agent, for the card.
+    #[schemars(extend("minLength" = 1, "maxLength" = 40, "pattern" = LINE))]
     version: String,
+    /// What its agent can do.
+    #[schemars(length(min = 1))]
     skills: Vec<Skill>,
+    /// The backend behind the interface.
     agent: Agent,
+    /// Left out for a Brand of the Identity profile alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delegation: Option<Delegation>,
+}
+
+impl BrandTable {
+    /// What the Brand is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same Brand, by its id. `None` when the table names one.
+    pub fn identified(self, id: BrandId) -> Option<Self> {
+        self.id.is_none().then_some(Self { id: Some(id), ..self })
+    }
 }
 
 /// One line of what was done.

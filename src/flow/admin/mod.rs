@@ -11,6 +11,7 @@ pub mod brands;
 pub mod check;
 pub mod evidence;
 pub mod grants;
+pub mod idempotency;
 pub mod keys;
 pub mod log_in;
 pub mod log_out;

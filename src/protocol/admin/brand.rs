@@ -1,5 +1,6 @@
 //! A Brand.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::At;
@@ -7,7 +8,7 @@ use crate::domain::brand::{Delegation, Profile};
 use crate::domain::id::BrandId;
 
 /// A Brand. `profile` and `delegation` are written as in an apply file.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BrandJson {
     /// Its id.
@@ -15,6 +16,7 @@ pub struct BrandJson {
     /// What it is called.
     pub name: String,
     /// `served` or `removed`.
+    #[schemars(extend("enum" = ["served", "removed"]))]
     pub state: &'static str,
     /// Its live grants.
     pub live_grants: i64,

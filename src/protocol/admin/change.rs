@@ -1,16 +1,19 @@
 //! What was done, or would be.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::domain::id::GrantId;
+use crate::domain::id::{BrandId, GrantId};
 
 /// One line of what an apply file meant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeJson {
     /// `created`, `changed` or `unchanged`.
+    #[schemars(extend("enum" = ["created", "changed", "unchanged"]))]
     pub what: &'static str,
     /// `brand` or `personal_agent`.
+    #[schemars(extend("enum" = ["brand", "personal_agent"]))]
     pub kind: &'static str,
     /// The Brand's id or the personal agent's issuer.
     pub id: String,
@@ -22,7 +25,7 @@ pub struct ChangeJson {
 }
 
 /// What an apply file meant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedJson {
     /// One per table of the file, in its order.
@@ -36,7 +39,7 @@ pub struct AppliedJson {
 }
 
 /// How many grants.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CountJson {
     /// Grants.
@@ -46,17 +49,18 @@ pub struct CountJson {
 }
 
 /// What became of the revocation of one grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevokedJson {
     /// Which.
     pub grant_id: GrantId,
     /// `ended`, or `already ended`.
+    #[schemars(extend("enum" = ["ended", "already ended"]))]
     pub what: &'static str,
 }
 
 /// What became of the revocation of many.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RevokedAllJson {
     /// By this revocation.
@@ -65,4 +69,28 @@ pub struct RevokedAllJson {
     pub already_ended: i64,
     /// Of so many Brands.
     pub brands: i64,
+}
+
+/// What became of the removal of a Brand.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedJson {
+    /// Which.
+    pub brand_id: BrandId,
+    /// `removed`, or `already removed`.
+    #[schemars(extend("enum" = ["removed", "already removed"]))]
+    pub what: &'static str,
+    /// Live grants that ended with it.
+    pub grants_ended: i64,
+}
+
+/// What became of a deed of which there is nothing else to show.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DoneJson {
+    /// To what: an id or a name.
+    pub id: String,
+    /// What was done, or that it was so before: `revoked` or `already revoked`, `removed`, `changed` or `unchanged`.
+    #[schemars(extend("enum" = ["revoked", "already revoked", "removed", "changed", "unchanged"]))]
+    pub what: &'static str,
 }

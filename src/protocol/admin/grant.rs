@@ -1,5 +1,6 @@
 //! A grant, and what happened under it.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::At;
@@ -10,12 +11,13 @@ use crate::domain::scope::ScopeId;
 use crate::protocol::claims::ReceiptClaims;
 
 /// A grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantJson {
     /// Its id.
     pub grant_id: GrantId,
     /// `live`, `expired` or `ended`.
+    #[schemars(extend("enum" = ["live", "expired", "ended"]))]
     pub state: &'static str,
     /// At which Brand.
     pub brand_id: BrandId,
@@ -75,12 +77,13 @@ impl GrantJson {
 }
 
 /// A decision of the User about a grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionJson {
     /// The request that was decided.
     pub request_id: String,
     /// `approved`, `approved_without_page`, `denied` or `withdrawn`.
+    #[schemars(extend("enum" = ["approved", "approved_without_page", "denied", "withdrawn"]))]
     pub decision: String,
     /// What was allowed.
     pub scopes: Vec<ScopeId>,
@@ -91,7 +94,7 @@ pub struct DecisionJson {
 }
 
 /// A delegation token that was issued under a grant.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TokenJson {
     /// Its `jti`.
@@ -113,7 +116,7 @@ pub struct TokenJson {
 }
 
 /// A receipt.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptJson {
     /// Its id in the log.
@@ -138,7 +141,7 @@ pub struct ReceiptJson {
 }
 
 /// A grant with what happened under it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantDetailsJson {
     /// The grant.

@@ -1,11 +1,12 @@
 //! The numbers an operator asks for first.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::At;
 
 /// How things stand.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OverviewJson {
     /// Live grants.
@@ -19,7 +20,7 @@ pub struct OverviewJson {
 }
 
 /// What Users decided in one hour.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HourJson {
     /// When it began.

@@ -1,12 +1,13 @@
 //! A personal agent.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::At;
 use crate::domain::id::Issuer;
 
 /// A personal agent.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PersonalAgentJson {
     /// Its exact `iss`.

@@ -39,10 +39,11 @@ async fn every_route_but_the_signs_of_life_has_a_budget_and_says_in_its_own_word
                 Budget::Unlimited | Budget::Address | Budget::A2aCaller => None,
                 Budget::Page | Budget::Console => Some("text/html; charset=utf-8"),
                 Budget::OAuthCaller => Some("application/json"),
+                Budget::ApiKey => Some("application/problem+json"),
             };
             assert_eq!(second.header("content-type"), content_type, "{method} {path}");
             // Nobody is looked at before the address is.
-            let is_callers = matches!(budget, Budget::A2aCaller | Budget::OAuthCaller);
+            let is_callers = matches!(budget, Budget::A2aCaller | Budget::OAuthCaller | Budget::ApiKey);
             assert_eq!(first.status == 401, is_callers, "{method} {path}");
             clock.advance(std::time::Duration::from_secs(1));
             assert_ne!(ask().await.status, 429, "{method} {path}");

@@ -21,7 +21,7 @@ pub async fn authenticated(req: &HttpRequest) -> Result<Caller, HttpResponse> {
     let caller = outcome.map_err(|Unauthenticated(reason)| {
         app(req).metrics.refused(Credential::PaJwt, reason);
         tracing::info!(reason, "a personal-agent JWT was refused");
-        budget::note_refused_jwt(req);
+        budget::note_refused(req);
         error::unauthenticated()
     })?;
     match budget::refusal_of_caller(req, &caller) {

@@ -45,7 +45,7 @@ listed! {
     Slot {
         Authorization, DelegationHeader, AssertionField, GrantsAssertionField, GrantsCookie, RevocationField,
         AssertedUserCode, UserCodeInQuery, Cookie, SessionField, DeviceCodeField, IntrospectionCaller, IntrospectedToken,
-        RefreshTokenField, AdministratorCookie, RevokedToken,
+        RefreshTokenField, AdministratorCookie, Api, RevokedToken,
     }
 }
 
@@ -63,6 +63,7 @@ impl Slot {
             Self::Cookie | Self::GrantsCookie => &[Kind::BrowserSession],
             Self::SessionField => &[Kind::PageSession],
             Self::AdministratorCookie => &[Kind::AdministratorSession],
+            Self::Api => &[Kind::ApiKey],
             Self::DeviceCodeField => &[Kind::DeviceCode],
             Self::RefreshTokenField => &[Kind::RefreshToken],
             Self::IntrospectionCaller => &[Kind::ResourceServerKey, Kind::PaJwt],
@@ -80,7 +81,7 @@ impl Slot {
             Self::Authorization | Self::DelegationHeader => None,
             Self::AssertionField | Self::AssertedUserCode | Self::UserCodeInQuery => None,
             Self::GrantsAssertionField | Self::GrantsCookie | Self::RevocationField => None,
-            Self::Cookie | Self::SessionField | Self::AdministratorCookie => None,
+            Self::Cookie | Self::SessionField | Self::AdministratorCookie | Self::Api => None,
         }
     }
 }
@@ -214,6 +215,7 @@ impl Stage {
             Slot::AdministratorCookie => {
                 world.ask_admin(Method::GET, "/account").cookie(&format!("assent-admin={value}")).send().await
             }
+            Slot::Api => world.ask_admin(Method::GET, "/api/v1/overview").bearer(value).send().await,
             Slot::IntrospectionCaller => {
                 let ask = world.at_issuer(Method::POST, AIRLINE, "/introspect").bearer(value);
                 ask.form(&[("token", &self.tokens.access)]).send().await
@@ -252,6 +254,10 @@ fn assert_refused(slot: Slot, kind: Kind, answer: &Answer) {
         Slot::AdministratorCookie => {
             assert_eq!((answer.status(), answer.header("location")), (303, Some("/log-in?next=%2Faccount")), "{what}");
         }
+        Slot::Api => {
+            assert_eq!(answer.status(), 401, "{what}");
+            assert_eq!(answer.header("www-authenticate"), Some(r#"Bearer realm="assent-api""#), "{what}");
+        }
         // RFC 7009 §2.2: nobody is told.
         Slot::RevokedToken => assert_eq!((answer.status(), answer.text().as_str()), (200, ""), "{what}"),
     }
@@ -284,7 +290,7 @@ on_both_databases! {
     async fn every_kind_belongs_somewhere_or_is_for_others_to_verify(db: Database) {
         let owned: Vec<Kind> = Slot::ALL.iter().flat_map(|slot| slot.own().iter().copied()).collect();
         let others: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| !owned.contains(kind)).collect();
-        assert_eq!(others, [Kind::Receipt, Kind::TurnToken, Kind::ApiKey, Kind::SecurityEvent, Kind::Evidence]);
+        assert_eq!(others, [Kind::Receipt, Kind::TurnToken, Kind::SecurityEvent, Kind::Evidence]);
         // No two genuine ones are the same text.
         let stage = Stage::set(&db).await;
         let all: HashSet<String> = Kind::ALL.iter().map(|kind| stage.genuine(*kind)).collect();

@@ -2,6 +2,7 @@
 
 mod administration;
 mod administrators;
+mod api;
 mod applying;
 mod assertion;
 mod clock_set_back;

@@ -13,6 +13,7 @@ mod directory_list;
 mod faults;
 mod grant;
 mod grant_list;
+mod idempotency;
 mod migrations;
 mod overview;
 mod refresh;

@@ -3,6 +3,7 @@
 mod account;
 mod administrator;
 mod administrator_form;
+mod api;
 mod api_key;
 mod audit;
 mod brand;
@@ -32,6 +33,7 @@ mod trouble;
 pub use account::{AccountNotice, AccountPage, Offer};
 pub use administrator::{Names, administrator_page, administrators_page};
 pub use administrator_form::{Deed, TypedAccess, deed_form, deed_page, made_administrator_page, new_form};
+pub use api::{ApiLine, ApiPage, ApiProblem};
 pub use api_key::{TypedKey, key_form, made_key_page, revoke_key_form, revoked_key_page};
 pub use audit::{actor, chain_name, erase_form, erased_page, row_page, row_path, verified_page, verify_form};
 pub use brand::{BrandView, brand_page};
