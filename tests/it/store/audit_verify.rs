@@ -538,20 +538,20 @@ on_both_databases! {
             ("UPDATE audit SET request_id = x'ff' WHERE brand_id = '' AND sequence = 1", AUDIT_BACK,
                 &["provider 1-1 unreadable", "provider 2-2 unchecked"]),
             ("UPDATE audit SET sequence = 'x' WHERE brand_id <> '' AND sequence = 5", AUDIT_BACK,
-                &["brand out_of_place", "brand 5-5 missing"]),
+                &["brand out_of_place", "brand 5-5 missing", "brand not_as_vouched receipt"]),
             ("UPDATE audit_head SET digest = CAST(digest AS BLOB) WHERE brand_id <> ''", HEAD_BACK, &["brand head_unreadable"]),
             ("UPDATE audit_head SET sequence = 'x' WHERE brand_id <> ''", HEAD_BACK, &["brand head_unreadable"]),
             ("UPDATE receipt SET jws = x'00' WHERE message_id = 'm-1'", RECEIPT_BACK, &["brand not_as_vouched receipt"]),
             ("UPDATE receipt SET jws = x'00'", RECEIPT_BACK, &["brand not_as_vouched receipt"; 2]),
             ("UPDATE receipt SET id = CAST(id AS BLOB) WHERE message_id = 'm-1'", RECEIPT_BACK,
-                &["brand 4-4 bound_gone bound", "brand not_as_vouched receipt"]),
+                &["brand 3-3 bound_gone bound", "brand not_as_vouched receipt"]),
             ("UPDATE consent_evidence SET shown = x'ff'", EVIDENCE_BACK, &["brand not_as_vouched evidence"]),
         ] {
             assert_eq!(tried(&db, sql, back).await, expected, "{sql}");
         }
         // A chain that cannot even be named.
         let found = tried(&db, "UPDATE audit SET brand_id = CAST(x'ff' AS TEXT) WHERE brand_id <> '' AND sequence = 5", AUDIT_BACK).await;
-        assert_eq!(found, ["provider unreadable", "brand 5-5 missing"]);
+        assert_eq!(found, ["provider unreadable", "brand 5-5 missing", "brand unvouched receipt"]);
     }
 
     async fn a_database_from_before_there_were_seals_says_so_until_its_head_is_kept(db: Database) {
