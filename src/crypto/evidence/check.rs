@@ -193,7 +193,7 @@ impl Check<'_> {
         }
     }
 
-    /// One row for each token, and one token for each row.
+    /// One row for each token, and one token for each row: neither is ever swept.
     fn tokens(&mut self) {
         let document = self.document;
         let history = History::of(document);
