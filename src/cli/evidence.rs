@@ -68,6 +68,10 @@ fn made(config: &Path, grant: &GrantId, out: &mut impl Write) -> Result<(), Fail
                 "nothing was exported, since the record was altered (see `assent audit verify`): {}",
                 problems.join("; ")
             ))),
+            Verdict::Done(Exported::NoKey) => Err(Failure::Said(
+                "nothing was exported: the Brand was removed and all its keys are compromised, so none can sign for it"
+                    .to_owned(),
+            )),
             Verdict::Forbidden => Err(Failure::Said("it is not allowed".to_owned())),
             Verdict::NotThere => Err(Failure::Said(format!("there is no grant {grant}"))),
         }
@@ -77,7 +81,7 @@ fn made(config: &Path, grant: &GrantId, out: &mut impl Write) -> Result<(), Fail
 fn verify(arguments: &Verify, out: &mut impl Write) -> Result<(), Failure> {
     let keys = arguments.jwks.as_ref().map(|file| {
         let keys = input::read(file)?;
-        KeySet::parse(keys.as_bytes()).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))
+        KeySet::parse_own(keys.as_bytes()).map_err(|error| Failure::Said(format!("{}: {error}", file.display())))
     });
     let keys = keys.transpose()?;
     let file = arguments.file.display();

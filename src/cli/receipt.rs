@@ -37,7 +37,7 @@ const PLACES: [&str; 2] = ["/message/metadata/pact.receipt", "/task/metadata/pac
 
 pub(super) fn run(Command::Verify(arguments): Command, out: &mut impl Write) -> Result<(), Failure> {
     let keys = input::read(&arguments.jwks)?;
-    let keys = KeySet::parse(keys.as_bytes())
+    let keys = KeySet::parse_own(keys.as_bytes())
         .map_err(|error| Failure::Said(format!("{}: {error}", arguments.jwks.display())))?;
     let (jws, beside) = taken_apart(text(&arguments.receipt)?.trim())?;
     let claims = receipt::verify(&jws, &keys, arguments.brand.as_deref()).map_err(|refused| {

@@ -4,6 +4,7 @@
 //! in its RFC 8785 form, the one that was signed. Works offline, from a JWKS.
 
 mod check;
+mod history;
 
 pub use check::{Problem, check};
 
@@ -41,7 +42,7 @@ fn parts(body: &Map<String, Value>) -> Result<BTreeMap<String, String>, CryptoFa
     body.iter().map(|(name, value)| Ok((name.clone(), args_hash(value)?))).collect()
 }
 
-/// Puts the Brand's signature into `document`.
+/// Puts the Brand's signature into `document`; where no key signs any more, since the Brand was removed, its last one's.
 ///
 /// # Errors
 /// [`SignError`].
@@ -55,7 +56,7 @@ pub fn sign(document: &mut Document, ring: &KeyRing, alg: SigningAlg, now: Times
         parts: parts(&body)?,
         body_sha256: args_hash(&Value::Object(body))?,
     };
-    document.signature = ring.sign_claims(now, alg, TYP, &claims)?;
+    document.signature = ring.sign_record(now, alg, TYP, &claims)?;
     Ok(())
 }
 

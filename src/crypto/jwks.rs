@@ -165,13 +165,26 @@ impl KeySet {
     /// # Errors
     /// [`InvalidKeySet`] when the bytes are not one JSON object with one array `keys`.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidKeySet> {
+        Self::parse_first(bytes, MOST_ENTRIES)
+    }
+
+    /// The same for a set that whoever runs the program hands it: all entries are looked at, since a Brand that has changed
+    /// its keys for years has published more.
+    ///
+    /// # Errors
+    /// As [`KeySet::parse`].
+    pub fn parse_own(bytes: &[u8]) -> Result<Self, InvalidKeySet> {
+        Self::parse_first(bytes, usize::MAX)
+    }
+
+    fn parse_first(bytes: &[u8], most: usize) -> Result<Self, InvalidKeySet> {
         // A type that is read from an object would also be read from a list of its members.
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(InvalidKeySet);
         }
         // An entry is parsed on its own, so that a duplicate member in it spoils no other.
         let body: Body = serde_json::from_slice(bytes).map_err(|_| InvalidKeySet)?;
-        let entries = body.keys.iter().take(MOST_ENTRIES);
+        let entries = body.keys.iter().take(most);
         let keys = entries.filter_map(|entry| match json::parse(entry.get().as_bytes()) {
             Ok(Value::Object(jwk)) => PublicKey::from_jwk(&jwk),
             _ => None,

@@ -196,6 +196,28 @@ impl KeyRing {
         self.sign(now, alg, typ, &claims)
     }
 
+    /// Signs `claims` about what has been, as [`KeyRing::sign_claims`] does while a key may sign, and with the key that was
+    /// retired last where none may: for whoever was removed, somebody must still be able to say what is kept.
+    ///
+    /// # Errors
+    /// [`SignError`]; [`SignError::NoKey`] when all keys were given up as compromised.
+    pub fn sign_record(
+        &self,
+        now: Timestamp,
+        alg: SigningAlg,
+        typ: &str,
+        claims: &impl Serialize,
+    ) -> Result<String, SignError> {
+        let retired = |key: &&RingKey| match key.state(now) {
+            KeyState::Retired { at } => Some(at),
+            KeyState::Live { .. } | KeyState::Compromised { .. } => None,
+        };
+        let last = || self.keys.iter().filter(|key| retired(key).is_some()).max_by_key(retired);
+        let key = self.signer(now, alg).or_else(last).ok_or(SignError::NoKey)?;
+        let claims = serde_json::to_vec(claims).map_err(|_| CryptoFailure::at("write claims"))?;
+        Ok(key.signer.sign(typ, &claims)?)
+    }
+
     /// Whether a key of this ring that still verifies delegation tokens at `now` signed `token`.
     ///
     /// # Errors

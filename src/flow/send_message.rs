@@ -16,7 +16,8 @@ use super::{ATTEMPTS, Fault, RESTLESS, entry, step_up};
 use crate::agent::{AgentCall, AgentError};
 use crate::app::App;
 use crate::clock::Timestamp;
-use crate::crypto::{args_hash, delegation_token, receipt, turn_token};
+use crate::crypto::receipt::{self, SignedReceipt};
+use crate::crypto::{args_hash, delegation_token, jws, turn_token};
 use crate::directory::HostedBrand;
 use crate::domain::audit::{Action, Actor, RequestId};
 use crate::domain::brand::{Agent, SigningAlg};
@@ -196,7 +197,8 @@ impl Run {
     }
 
     async fn once(&self) -> Result<Sent, Fault> {
-        let answer = match self.app.agents.run(&self.hosted.brand.profile.agent, &self.call().await?).await {
+        let Some(call) = self.call().await? else { return Ok(Sent::InvalidDelegation) };
+        let answer = match self.app.agents.run(&self.hosted.brand.profile.agent, &call).await {
             Ok(answer) => answer,
             Err(AgentError::Busy { retry_after_seconds }) => {
                 self.count(AgentTurn::Busy);
@@ -212,8 +214,19 @@ impl Run {
             self.count(AgentTurn::Overreached);
             return Ok(AGENT_FAILED);
         }
+        let now = self.app.clock.now();
+        let signed = self.receipt(&answer, now)?;
+        if signed.as_ref().is_some_and(|signed| signed.jws.len() > jws::LONGEST) {
+            self.count(AgentTurn::Failed);
+            tracing::warn!(brand = %self.hosted.brand.id, "a turn failed: its receipt would be longer than 16 KiB");
+            return Ok(AGENT_FAILED);
+        }
         self.count(AgentTurn::Answered);
-        if answer.is_step_up() { self.store_step_up(answer).await } else { self.store_reply(answer).await }
+        if answer.is_step_up() {
+            self.store_step_up(answer, signed, now).await
+        } else {
+            self.store_reply(answer, signed, now).await
+        }
     }
 
     fn count(&self, outcome: AgentTurn) {
@@ -224,8 +237,16 @@ impl Run {
         self.hosted.brand.signing_alg()
     }
 
-    async fn call(&self) -> Result<AgentCall, Fault> {
+    /// What the agent is asked; `None` when it would be handed a token of a grant that has ended since.
+    async fn call(&self) -> Result<Option<AgentCall>, Fault> {
         let now = self.app.clock.now();
+        let delegation = match &self.authority {
+            None => None,
+            Some(authority) => match self.delegation(authority, now).await? {
+                Some(delegation) => Some(delegation),
+                None => return Ok(None),
+            },
+        };
         let Reservation { context, message, step_ups, .. } = &self.reservation;
         let turn = Turn {
             brand_id: self.hosted.brand.id.to_string(),
@@ -233,7 +254,7 @@ impl Run {
             message_id: message.to_string(),
             parts: self.texts.iter().map(crate::protocol::agent::TextPart::new).collect(),
             caller: TurnCaller { personal_agent: self.caller.issuer.to_string(), sub: self.caller.sub.to_string() },
-            delegation: self.delegation(now).await?,
+            delegation,
         };
         let body = serde_json::to_vec(&turn)?;
         let turn_token = match &self.hosted.brand.profile.agent {
@@ -248,15 +269,15 @@ impl Run {
             0 => format!("{context}/{message}"),
             n => format!("{context}/{message}/{n}"),
         };
-        Ok(AgentCall { body, turn, turn_token: Secret::new(turn_token), idempotency_key })
+        Ok(Some(AgentCall { body, turn, turn_token: Secret::new(turn_token), idempotency_key }))
     }
 
-    async fn delegation(&self, now: Timestamp) -> Result<Option<TurnDelegation>, Fault> {
-        let Some(authority) = &self.authority else { return Ok(None) };
+    /// What the turn runs under; `None` when a token is to be forwarded and the grant is no longer live.
+    async fn delegation(&self, authority: &Authority, now: Timestamp) -> Result<Option<TurnDelegation>, Fault> {
         let forward = matches!(&self.hosted.brand.profile.agent, Agent::Http(agent) if agent.forward_token);
         let token = if forward {
             let grant = self.app.store.grant(&authority.grant).await?;
-            let grant = grant.ok_or(Fault::Impossible("a reserved turn's grant is not there"))?;
+            let Some(grant) = grant.filter(|grant| grant.is_live(now)) else { return Ok(None) };
             let scopes = authority.scopes.intersection(&grant.scopes);
             let claims = delegation_claims(&self.app, &self.hosted, &grant, scopes, FORWARDED_LIFE, now);
             Some(Secret::new(delegation_token::sign(&self.hosted.ring, self.alg(), &claims, now)?))
@@ -302,7 +323,7 @@ impl Run {
     }
 
     /// Signs the receipt of a turn under delegation (PACT §5.6).
-    fn receipt(&self, answer: &TurnAnswer, now: Timestamp) -> Result<Option<receipt::SignedReceipt>, Fault> {
+    fn receipt(&self, answer: &TurnAnswer, now: Timestamp) -> Result<Option<SignedReceipt>, Fault> {
         let Some(authority) = &self.authority else { return Ok(None) };
         let mut actions = Vec::with_capacity(answer.actions.len());
         for action in &answer.actions {
@@ -334,9 +355,12 @@ impl Run {
         }
     }
 
-    async fn store_reply(&self, answer: TurnAnswer) -> Result<Sent, Fault> {
-        let now = self.app.clock.now();
-        let signed = self.receipt(&answer, now)?;
+    async fn store_reply(
+        &self,
+        answer: TurnAnswer,
+        signed: Option<SignedReceipt>,
+        now: Timestamp,
+    ) -> Result<Sent, Fault> {
         let jws = signed.as_ref().map(|signed| signed.jws.clone());
         let metadata = signed.map(|signed| Metadata {
             receipt: Some(Receipt { jws: signed.jws, claims: signed.claims }),
@@ -349,13 +373,16 @@ impl Run {
         Ok(self.sent(self.app.store.complete_turn(&done).await?, reply))
     }
 
-    async fn store_step_up(&self, answer: TurnAnswer) -> Result<Sent, Fault> {
-        let now = self.app.clock.now();
+    async fn store_step_up(
+        &self,
+        answer: TurnAnswer,
+        signed: Option<SignedReceipt>,
+        now: Timestamp,
+    ) -> Result<Sent, Fault> {
         let authority = self.authority.as_ref();
         let delegation = self.hosted.delegation().map(|(delegation, _)| delegation);
         let delegation = delegation.ok_or(Fault::Impossible("a step-up at a Brand without delegation"))?;
         let missing = delegation.scope_ids().intersection(&answer.missing_scopes);
-        let signed = self.receipt(&answer, now)?;
         let jws = signed.as_ref().map(|signed| signed.jws.clone());
         let said = answer.parts.into_iter().filter(|part| !part.text.trim().is_empty());
         let mut parts: Vec<TextPart> = said.map(|part| TextPart { text: part.text }).collect();

@@ -117,7 +117,7 @@ async fn put_row(tx: &mut Tx, after: &End, entry: &Entry, bound: Option<&Bound>)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
     let payload = serde_json::to_string(&entry.payload)?;
     let payload_digest = Entry::payload_digest(&payload).to_hex();
-    let row = entry.recorded(after.sequence + 1, Some(payload), payload_digest, bound);
+    let row = entry.recorded(after.sequence.saturating_add(1), Some(payload), payload_digest, bound);
     let digest = row.computed_digest(&after.digest).to_hex();
     let seal = tx.audit_key()?.seal(Sealed::Row, &row.brand, row.sequence, &digest)?;
     execute!(

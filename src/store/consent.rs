@@ -1,14 +1,16 @@
 //! Signing in and deciding: assertions are spent once, and a decision is one transaction with its evidence.
 
+use serde_json::json;
 use sqlx::{query, query_scalar};
 
 use super::dialect::{Tx, execute, in_tx};
+use super::grant::Created;
 use super::grants_page::{self, GrantsPage};
 use super::session::{BrowserSession, ConsentPage, put_page, put_session};
 use super::{Store, StoreError, audit, directory, grant};
 use crate::clock::Timestamp;
-use crate::domain::audit::Entry;
 use crate::domain::audit::recorded::{Bound, EvidenceColumns};
+use crate::domain::audit::{Action, Actor, Entry};
 use crate::domain::consent::{ShownScopes, SignInRecord};
 use crate::domain::device::Decision;
 use crate::domain::grant::{EndedBy, Grant};
@@ -184,6 +186,7 @@ impl Store {
         {
             return Ok(Decided::GrantChanged);
         }
+        let mut expired = None;
         let (kept, granted, name) = match (decide.decision, decide.page_grant) {
             (Decision::Approve(scopes), Some((id, version))) => {
                 if !grant::redecide(&mut tx, id, *version, scopes, grant.expires_at, now).await? {
@@ -192,8 +195,9 @@ impl Store {
                 (Some(id), scopes.clone(), "approved")
             }
             (Decision::Approve(scopes), None) => {
-                if !grant::create(&mut tx, grant).await? {
-                    return Ok(Decided::GrantChanged);
+                match grant::create(&mut tx, grant).await? {
+                    Created::Done { expired: ended } => expired = ended,
+                    Created::Taken => return Ok(Decided::GrantChanged),
                 }
                 (Some(&grant.id), scopes.clone(), "approved")
             }
@@ -211,6 +215,16 @@ impl Store {
             return Ok(Decided::CodeClosed);
         }
         let bound = put_evidence(&mut tx, evidence, name, kept, &granted, now).await?;
+        if let Some((id, before)) = &expired {
+            let ended = Entry {
+                actor: Actor::Assent,
+                action: Action::GrantEnded,
+                subject: id.to_string(),
+                payload: json!({ "by": EndedBy::Expiry.to_string() }),
+                ..decide.entry.clone()
+            };
+            audit::append(&mut tx, &before.entry(&ended)).await?;
+        }
         audit::append_bound(&mut tx, decide.entry, Some(&bound)).await?;
         tx.commit().await?;
         Ok(Decided::Done)

@@ -1,9 +1,9 @@
 //! Grants. Ending one is a single guarded write; everything under it is judged by its row when it is used.
 
 use serde_json::{Value, json};
-use sqlx::{FromRow, query, query_as, query_scalar};
+use sqlx::{FromRow, query_as, query_scalar};
 
-use super::dialect::{Tx, execute, in_tx, read};
+use super::dialect::{Tx, in_tx, read};
 use super::{Consistent, Store, StoreError, audit, event};
 use crate::clock::Timestamp;
 use crate::domain::audit::Entry;
@@ -243,23 +243,30 @@ pub(super) async fn live_of(
     row.map(Grant::try_from).transpose()
 }
 
-/// Makes a new grant, in the place of one that has expired. `false` when the owner has a live one.
-pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<bool, StoreError> {
+/// What became of a new grant.
+pub(super) enum Created {
+    /// It is there, in the place of one that had expired, if there was one.
+    Done { expired: Option<(GrantId, Before)> },
+    /// The owner has a live one.
+    Taken,
+}
+
+/// Makes a new grant. One that has expired ends for it: the log says so, and no event, since the last one said when.
+pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<Created, StoreError> {
     const EXPIRED: &str = "UPDATE delegation_grant SET state = 'ended', ended_at = $5, ended_by = 'expiry',
         version = version + 1 WHERE brand_id = $1 AND brand_user = $2 AND pa_issuer = $3 AND pa_sub = $4
-        AND state = 'live' AND expires_at <= $5";
+        AND state = 'live' AND expires_at <= $5 RETURNING id, scopes, expires_at";
     const SQL: &str = "INSERT INTO delegation_grant (id, brand_id, brand_user, pa_issuer, pa_sub, scopes, version,
         created_at, decided_at, expires_at, state) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'live')
         ON CONFLICT DO NOTHING RETURNING id";
-    execute!(
-        &mut *tx,
-        query(EXPIRED)
-            .bind(grant.brand.as_str())
-            .bind(grant.brand_user.as_str())
-            .bind(grant.caller.issuer.as_str())
-            .bind(grant.caller.sub.as_str())
-            .bind(grant.created_at.millis())
-    )?;
+    // One live grant of an owner is all that there can be.
+    let expired = in_tx!(&mut *tx, c => query_as::<_, (String, String, i64)>(EXPIRED)
+        .bind(grant.brand.as_str())
+        .bind(grant.brand_user.as_str())
+        .bind(grant.caller.issuer.as_str())
+        .bind(grant.caller.sub.as_str())
+        .bind(grant.created_at.millis())
+        .fetch_optional(c))?;
     let row = in_tx!(&mut *tx, c => query_scalar::<_, String>(SQL)
         .bind(grant.id.as_str())
         .bind(grant.brand.as_str())
@@ -272,10 +279,15 @@ pub(super) async fn create(tx: &mut Tx, grant: &Grant) -> Result<bool, StoreErro
         .bind(grant.decided_at.millis())
         .bind(grant.expires_at.millis())
         .fetch_optional(c))?;
-    if row.is_some() {
-        event::put(tx, &grant.id, "created", grant.created_at).await?;
+    if row.is_none() {
+        return Ok(Created::Taken);
     }
-    Ok(row.is_some())
+    event::put(tx, &grant.id, "created", grant.created_at).await?;
+    let expired = expired.map(|(id, scopes, expires_at)| {
+        let before = Before(to_audit(&scopes, Timestamp::from_millis(expires_at)));
+        Ok::<_, StoreError>((GrantId::parse(id.clone()).consistent("delegation_grant", &id)?, before))
+    });
+    Ok(Created::Done { expired: expired.transpose()? })
 }
 
 /// Gives a live grant of just this version a new scope set and a new life. `false` when there is none such.

@@ -1,13 +1,10 @@
 //! What an export must hold together: the signature over all of it, each receipt's, and that texts, decisions, receipts, tokens
 //! and audit rows say the same.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use serde_json::Value;
 
+use super::history::{History, What};
 use super::{SIGNATURE, body, kid, parts, signed, verify};
-use crate::clock::Timestamp;
 use crate::crypto::jwks::{KeySet, PublicKey};
 use crate::crypto::jws::Refused;
 use crate::crypto::receipt;
@@ -15,10 +12,7 @@ use crate::domain::audit::Entry;
 use crate::domain::audit::recorded::{EvidenceColumns, ReceiptColumns, Recorded};
 use crate::domain::id::Digest;
 use crate::domain::scope::ScopeSet;
-use crate::protocol::evidence::{AuditPart, DecisionPart, Document, KIND, ReceiptPart};
-
-/// A turn is judged by the scopes of when it was sent, and may take so long: 300 s for the slowest agent, and a margin.
-const LONGEST_TURN: Duration = Duration::from_secs(310);
+use crate::protocol::evidence::{AuditPart, DecisionPart, Document, KIND, ReceiptPart, TokenPart};
 
 /// Why an export is refused, in whole words.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -161,19 +155,6 @@ impl Check<'_> {
             if !granted.is_ok_and(|granted| granted.is_subset_of(&decision.shown.ids())) {
                 self.wrong(format!("decision {}: more was granted than was shown", decision.device));
             }
-            let mut logins =
-                document.audit.iter().filter(|row| row.action == "signed_in" && row.subject == decision.device);
-            let says = |row: &AuditPart| {
-                let payload = row.payload.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-                payload.is_none_or(|payload| {
-                    payload.get("jti").and_then(Value::as_str) == Some(&decision.login.jti)
-                        && payload.get("iss").and_then(Value::as_str) == Some(&decision.login.iss)
-                })
-            };
-            // Where consent was decided from a live session, the login was for an earlier code.
-            if logins.clone().next().is_some() && !logins.any(says) {
-                self.wrong(format!("decision {}: the audit log knows another login", decision.device));
-            }
         }
     }
 
@@ -204,41 +185,122 @@ impl Check<'_> {
                 self.wrong(format!("receipt {id}: was signed at another time than it was stored"));
             }
             let used: ScopeSet = claims.scopes_used.iter().cloned().collect();
-            if !used.is_subset_of(&history.allowed(part.at.0)) {
+            let row = document.audit.iter().find(|row| row.bound_id.as_deref() == Some(id));
+            let place = row.map_or(i64::MAX, |row| row.sequence);
+            if !used.is_subset_of(&history.of_turn(place, part.at.0)) {
                 self.wrong(format!("receipt {id}: scopes were used that were not granted then"));
             }
         }
     }
 
+    /// One row for each token, and one token for each row: neither is ever swept.
     fn tokens(&mut self) {
         let document = self.document;
         let history = History::of(document);
+        let issued: Vec<&AuditPart> = document
+            .audit
+            .iter()
+            .filter(|row| row.action == "tokens_issued" || row.action == "tokens_refreshed")
+            .collect();
         for token in &document.tokens {
-            let scopes = ScopeSet::parse(&token.scopes);
-            if !scopes.is_ok_and(|scopes| scopes.is_subset_of(&history.allowed(token.issued_at.0))) {
-                self.wrong(format!("token {}: carries scopes that were not granted then", token.jti));
+            let jti = &token.jti;
+            let Some(row) = issued.iter().find(|row| has_issued(row, token)) else {
+                self.wrong(format!("token {jti}: no row of the audit log has issued it"));
+                continue;
+            };
+            if row.at != token.issued_at {
+                self.wrong(format!("token {jti}: was issued at another time than the audit log says"));
             }
-            let issued = |row: &&AuditPart| row.action == "tokens_issued" || row.action == "tokens_refreshed";
-            let says = |row: &AuditPart| row.payload.as_ref().is_none_or(|payload| payload.contains(&token.jti));
-            if !document.audit.iter().filter(issued).any(says) {
-                self.wrong(format!("token {}: no row of the audit log has issued it", token.jti));
+            if !ScopeSet::parse(&token.scopes).is_ok_and(|scopes| scopes.is_subset_of(&history.at(row.sequence))) {
+                self.wrong(format!("token {jti}: carries scopes that were not granted then"));
             }
+        }
+        for row in &issued {
+            if !document.tokens.iter().any(|token| has_issued(row, token)) {
+                let place = row.sequence;
+                self.wrong(format!(
+                    "audit row {place}: the token that it issued is not in the document as it was issued"
+                ));
+            }
+        }
+        if issued.len() != document.tokens.len() {
+            let (rows, tokens) = (issued.len(), document.tokens.len());
+            self.wrong(format!("tokens: there are {tokens}, and the audit log has issued {rows}"));
         }
     }
 
     fn grant(&mut self) {
         let (grant, history) = (&self.document.grant, History::of(self.document));
-        let last = history.0.last().and_then(|(_, scopes)| scopes.clone());
-        let is_as_decided = match (&last, grant.ended_at, grant.ended_by.as_deref()) {
-            // A new decision ends a grant that has run out, and says so of its own grant alone.
-            (Some(scopes), None, None) | (Some(scopes), Some(_), Some("expiry")) => scopes.to_string() == grant.scopes,
-            (None, Some(_), Some(_)) => true,
-            _ => false,
+        let (scopes, latest) = (ScopeSet::parse(&grant.scopes), history.latest());
+        let is_left = |scopes: &ScopeSet| scopes.is_subset_of(&latest);
+        let is_as_decided = match (history.last(), &scopes) {
+            (Some(What::Allows(last)), Ok(scopes)) => grant.ended_at.is_none() && scopes == last,
+            (Some(What::Narrowed), Ok(scopes)) => grant.ended_at.is_none() && is_left(scopes),
+            (Some(What::Ended), Ok(scopes)) => grant.ended_at.is_some() && is_left(scopes),
+            (None, _) | (_, Err(_)) => false,
         };
         if !is_as_decided {
             self.wrong("grant: it is not what the decisions and the audit log made of it");
         }
+        self.times();
+        self.end();
     }
+
+    /// A decision and the grant that it leaves are written at one instant.
+    fn times(&mut self) {
+        let (document, grant) = (self.document, &self.document.grant);
+        let decided = |row: &AuditPart| {
+            let made = |decision: &&DecisionPart| {
+                Some(&decision.device) == row.bound_id.as_ref() && decision.decision == "approved"
+            };
+            document.decisions.iter().find(made).map(|decision| (decision.decided_at, row.payload.clone()))
+        };
+        let decided: Vec<_> = document.audit.iter().filter_map(decided).collect();
+        if decided.first().map(|(at, _)| *at) != Some(grant.created_at) {
+            self.wrong("grant: created_at is not when the first decision made it");
+        }
+        if decided.last().map(|(at, _)| *at) != Some(grant.decided_at) {
+            self.wrong("grant: decided_at is not when it was last decided");
+        }
+        let until = decided.last().and_then(|(_, payload)| {
+            let payload: Value = serde_json::from_str(payload.as_deref()?).ok()?;
+            Some(payload.pointer("/after/expires_at")?.as_str()?.to_owned())
+        });
+        if until.is_some_and(|until| until != grant.expires_at.0.to_rfc3339()) {
+            self.wrong("grant: expires_at is not what the last decision made it");
+        }
+    }
+
+    /// The end of a grant and its row are written at one instant, by one and the same.
+    fn end(&mut self) {
+        let (Some(at), Some(by)) = (self.document.grant.ended_at, self.document.grant.ended_by.as_deref()) else {
+            return;
+        };
+        let Some(row) = self.document.audit.iter().rfind(|row| row.action == "grant_ended") else { return };
+        let who: &[&str] = match row.actor_kind.as_str() {
+            "user" => &["user"],
+            "personal_agent" => &["personal_agent"],
+            "administrator" => &["administrator", "brand_change"],
+            "assent" => &["expiry"],
+            _ => &[],
+        };
+        let payload = row.payload.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let said = payload.as_ref().and_then(|payload| payload.get("by")).and_then(Value::as_str);
+        if at != row.at {
+            self.wrong("grant: ended_at is not when the audit log says that it ended");
+        }
+        if !who.contains(&by) || said.is_some_and(|said| said != by) {
+            self.wrong("grant: ended_by is not who the audit log says has ended it");
+        }
+    }
+}
+
+/// Whether `row` says that it issued `token`, or no longer says which.
+fn has_issued(row: &AuditPart, token: &TokenPart) -> bool {
+    let Some(payload) = &row.payload else { return row.at == token.issued_at };
+    let payload: Value = serde_json::from_str(payload).unwrap_or_default();
+    let says = |name: &str, value: &str| payload.get(name).and_then(Value::as_str) == Some(value);
+    says("token", &token.jti) && says("scope", &token.scopes)
 }
 
 fn recorded(document: &Document, row: &AuditPart) -> Recorded {
@@ -291,38 +353,4 @@ fn receipt_digest(document: &Document, receipt: &ReceiptPart) -> Digest {
         created_at: receipt.at.0,
     };
     columns.digest()
-}
-
-/// What the grant allowed since when, oldest first; `None` once it has ended.
-struct History(Vec<(Timestamp, Option<ScopeSet>)>);
-
-impl History {
-    fn of(document: &Document) -> Self {
-        let decided: BTreeMap<&str, &DecisionPart> =
-            document.decisions.iter().map(|decision| (decision.device.as_str(), decision)).collect();
-        let event = |row: &AuditPart| match row.bound_id.as_deref().and_then(|id| decided.get(id)) {
-            Some(decision) => match decision.decision.as_str() {
-                "approved" => Some((decision.decided_at.0, ScopeSet::parse(&decision.granted).ok())),
-                "withdrawn" => Some((decision.decided_at.0, None)),
-                _ => None,
-            },
-            None if row.action == "grant_ended" => Some((row.at.0, None)),
-            None if row.action == "grant_changed" => {
-                let payload: Value = serde_json::from_str(row.payload.as_deref()?).ok()?;
-                let scopes = payload.pointer("/after/scopes")?.as_str()?;
-                Some((row.at.0, ScopeSet::parse(scopes).ok()))
-            }
-            None => None,
-        };
-        // The order of the chain is the order in which things were done.
-        Self(document.audit.iter().filter_map(event).collect())
-    }
-
-    /// All that a turn that was answered at `at` can have been allowed when it was sent.
-    fn allowed(&self, at: Timestamp) -> ScopeSet {
-        let since = at.minus(LONGEST_TURN);
-        let begun = self.0.iter().rposition(|(from, _)| *from <= since).unwrap_or_default();
-        let reach = self.0.iter().skip(begun).filter(|(from, _)| *from <= at);
-        reach.filter_map(|(_, scopes)| scopes.as_ref()).fold(ScopeSet::empty(), |all, scopes| all.union(scopes))
-    }
 }

@@ -66,6 +66,9 @@ fn only_a_bounded_number_of_entries_is_looked_at() {
     let good = public(SigningAlg::Es256, "good");
     let keys: Vec<Value> = (0..1000).map(|n| with(&good, "kid", format!("k-{n}"))).collect();
     assert_eq!(set(&keys).len(), MOST_ENTRIES);
+    // A file that the caller chose is read whole.
+    let text = serde_json::json!({ "keys": keys }).to_string();
+    assert_eq!(KeySet::parse_own(text.as_bytes()).unwrap().len(), keys.len());
     assert_eq!(set(&keys).candidates(None, SigningAlg::Es256).count(), MOST_CANDIDATES);
 }
 

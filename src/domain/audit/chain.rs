@@ -3,167 +3,14 @@
 //! Whoever has not the key can make no seal. So a row's digest is believed when its seal says so, and its columns when they
 //! give that digest after the digest of the row before: a row is blamed for what is wrong with it, and none for its neighbour.
 
-use std::collections::BTreeMap;
-use std::fmt;
+mod problem;
 
+use std::collections::BTreeMap;
+
+pub use self::problem::{Problem, Thing};
 use super::recorded::Recorded;
 use super::seal::{AuditKey, SealFailed, Sealed};
 use super::{Action, Entry};
-
-/// What is wrong.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Problem {
-    /// The rows are not there.
-    Missing,
-    /// A column is not what was written.
-    Changed,
-    /// The payload is not what was written.
-    PayloadChanged,
-    /// The payload was erased, and no row of the chain says by whom.
-    ErasedUnsaid,
-    /// What the row says cannot be checked, since the row before it is missing or changed.
-    Unchecked,
-    /// The row is from before there were seals.
-    Unsealed,
-    /// The seal is not one that was made here.
-    SealWrong,
-    /// The chain went on here from a head without a seal, or with a wrong one: rows may have been cut off before.
-    SealBroken,
-    /// The chain does not begin with the making of its Brand: an earlier one was removed.
-    Beginning,
-    /// What the row vouches for, a receipt or a decision's evidence, is gone.
-    BoundGone(String),
-    /// The Brand has no chain.
-    NoChain,
-    /// The chain has rows and no head.
-    NoHead,
-    /// The head has no seal yet.
-    HeadUnsealed,
-    /// The head's seal is not one that was made here.
-    HeadSealWrong,
-    /// The head's digest is not that of the newest row.
-    HeadChanged,
-    /// The rows stand beyond the chain's head.
-    BeyondHead,
-    /// At the place of a head that was printed earlier stands another row.
-    NotAsExpected,
-    /// A chain ends before the place of a head that was printed earlier.
-    EndsBeforeExpected,
-    /// Something that no row of the log vouches for: it was added or changed by hand, or its row removed.
-    Unvouched(Thing, String),
-    /// Something whose columns are not the ones that its row vouches for.
-    NotAsVouched(Thing, String),
-    /// A grant whose state contradicts the log.
-    GrantState(String),
-}
-
-/// What a row can vouch for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Thing {
-    /// A receipt.
-    Receipt,
-    /// The evidence of a decision, by its code's id.
-    Evidence,
-    /// A grant.
-    Grant,
-    /// A signing key.
-    Key,
-    /// A personal agent.
-    PersonalAgent,
-}
-
-impl Thing {
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Receipt => "receipt",
-            Self::Evidence => "evidence",
-            Self::Grant => "grant",
-            Self::Key => "signing_key",
-            Self::PersonalAgent => "personal_agent",
-        }
-    }
-}
-
-impl Problem {
-    /// A short name, for machines.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Changed => "changed",
-            Self::PayloadChanged => "payload_changed",
-            Self::ErasedUnsaid => "erased_unsaid",
-            Self::Unchecked => "unchecked",
-            Self::Unsealed => "unsealed",
-            Self::SealWrong => "seal_wrong",
-            Self::SealBroken => "seal_broken",
-            Self::Beginning => "beginning",
-            Self::BoundGone(_) => "bound_gone",
-            Self::NoChain => "no_chain",
-            Self::NoHead => "no_head",
-            Self::HeadUnsealed => "head_unsealed",
-            Self::HeadSealWrong => "head_seal_wrong",
-            Self::HeadChanged => "head_changed",
-            Self::BeyondHead => "beyond_head",
-            Self::NotAsExpected => "not_as_expected",
-            Self::EndsBeforeExpected => "ends_before_expected",
-            Self::Unvouched(..) => "unvouched",
-            Self::NotAsVouched(..) => "not_as_vouched",
-            Self::GrantState(_) => "grant_state",
-        }
-    }
-
-    /// The id of what it is about, where that is no row of the log.
-    pub fn subject(&self) -> Option<(&'static str, &str)> {
-        match self {
-            Self::Unvouched(thing, id) | Self::NotAsVouched(thing, id) => Some((thing.name(), id)),
-            Self::GrantState(id) => Some((Thing::Grant.name(), id)),
-            Self::BoundGone(id) => Some(("bound", id)),
-            _ => None,
-        }
-    }
-}
-
-/// In whole words. What stands in the database is escaped.
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = match self {
-            Self::Missing => "not there",
-            Self::Changed => "changed: its columns are not the ones that were written",
-            Self::PayloadChanged => "changed: its payload is not the one that was written",
-            Self::ErasedUnsaid => "its payload was erased, and no row says by whom",
-            Self::Unchecked => "cannot be checked, since the row before it is missing or changed",
-            Self::Unsealed => "not sealed: it is from before there were seals, or its seal was removed",
-            Self::SealWrong => "its seal is not one that was made under this master key",
-            Self::SealBroken => {
-                "the chain went on here from a head that was not sealed: what stood before may have been changed, and \
-                 later rows removed"
-            }
-            Self::Beginning => "the chain does not begin with the making of its Brand: it was removed and begun anew",
-            Self::BoundGone(id) => return write!(f, "what it vouches for, {}, is gone", id.escape_debug()),
-            Self::NoChain => "the Brand is there and its chain is not: it was removed",
-            Self::NoHead => "the chain has rows and no head: it was removed",
-            Self::HeadUnsealed => "the head is not sealed yet: the next row will seal it, and say so",
-            Self::HeadSealWrong => "the head was changed: its seal is not one that was made under this master key",
-            Self::HeadChanged => "the head was changed: its digest is not that of the newest row",
-            Self::BeyondHead => "beyond the chain's head: added by hand, or the head was set back",
-            Self::NotAsExpected => "not the row whose digest was printed earlier",
-            Self::EndsBeforeExpected => "was there when the head was printed earlier, and is not now",
-            Self::Unvouched(thing, id) => {
-                let id = id.escape_debug();
-                return write!(f, "{} {id}: no row vouches for it", thing.name());
-            }
-            Self::NotAsVouched(thing, id) => {
-                let id = id.escape_debug();
-                return write!(f, "{} {id}: changed: it is not what its row vouches for", thing.name());
-            }
-            Self::GrantState(id) => {
-                return write!(f, "grant {}: it is live or ended, and the log says otherwise", id.escape_debug());
-            }
-        };
-        f.write_str(words)
-    }
-}
 
 /// Something that is wrong, and where.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -185,6 +32,17 @@ pub struct Head {
     pub sequence: i64,
     /// The digest of its newest row.
     pub digest: String,
+}
+
+/// What stands for a chain's head.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HeadFound {
+    /// Nothing.
+    None,
+    /// A row that cannot be read.
+    Unreadable,
+    /// The head, with its seal.
+    There(Head, Option<String>),
 }
 
 /// What a walk tells.
@@ -230,7 +88,8 @@ pub struct Walk<'a> {
     /// The place of the latest head that was printed earlier: what stands up to it is held against that.
     vouched: i64,
     last: i64,
-    stored: String,
+    /// The digest that stands in the latest row, where that can be read.
+    stored: Option<String>,
     /// The digest of the latest row, where it is beyond doubt.
     believed: Option<String>,
     open: Vec<(Noted, i64, i64)>,
@@ -248,7 +107,7 @@ impl<'a> Walk<'a> {
             vouched: expected.keys().next_back().copied().unwrap_or_default(),
             expected,
             last: 0,
-            stored: String::new(),
+            stored: Some(String::new()),
             believed: Some(String::new()),
             open: Vec::new(),
             reports: Vec::new(),
@@ -272,10 +131,12 @@ impl<'a> Walk<'a> {
     pub fn step(&mut self, step: &Step) -> Result<(), SealFailed> {
         let row = &step.row;
         let place = row.sequence;
-        if place > self.last + 1 {
-            self.note(Noted::Wrong(Problem::Missing), self.last + 1, place - 1);
-            self.believed = None;
+        // A chain has none there, so such a row is none of the chain's, whatever it says.
+        if place < 1 {
+            self.wrong(Problem::OutOfPlace, place);
+            return Ok(());
         }
+        self.miss_until(place);
         if self.last == 0 && !row.brand.is_empty() && !is_beginning(row) {
             self.wrong(Problem::Beginning, place);
         }
@@ -311,9 +172,31 @@ impl<'a> Walk<'a> {
             self.wrong(Problem::NotAsExpected, place);
         }
         self.last = place;
-        self.stored.clone_from(&row.digest);
-        self.close(place);
+        self.stored = Some(row.digest.clone());
+        self.close(Some(place));
         Ok(())
+    }
+
+    /// Takes a row at `place` that cannot be read.
+    pub fn unreadable(&mut self, place: i64) {
+        if place < 1 {
+            return self.wrong(Problem::OutOfPlace, place);
+        }
+        self.miss_until(place);
+        self.wrong(Problem::Unreadable, place);
+        self.expected.remove(&place);
+        self.believed = None;
+        self.stored = None;
+        self.last = place;
+        self.close(Some(place));
+    }
+
+    /// Notes the rows between the latest one and `place`.
+    fn miss_until(&mut self, place: i64) {
+        if place - 1 > self.last {
+            self.note(Noted::Wrong(Problem::Missing), self.last + 1, place - 1);
+            self.believed = None;
+        }
     }
 
     /// The digest that the row's seal was made for, if it was made for the stored one or for the one that its columns give.
@@ -353,24 +236,25 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Ends the walk at a chain whose head is `head`, with its seal, if there is one.
+    /// Ends the walk of a chain that has this head.
     ///
     /// # Errors
     /// [`SealFailed`].
-    pub fn end(&mut self, head: Option<(&Head, Option<&str>)>) -> Result<(), SealFailed> {
-        self.close(i64::MAX);
+    pub fn end(&mut self, head: &HeadFound) -> Result<(), SealFailed> {
+        self.close(None);
         let last = self.last;
         match head {
-            None if last > 0 => self.wrong_of_chain(Problem::NoHead),
-            None => {}
-            Some((head, seal)) => {
+            HeadFound::None if last > 0 => self.wrong_of_chain(Problem::NoHead),
+            HeadFound::None => {}
+            HeadFound::Unreadable => self.wrong_of_chain(Problem::HeadUnreadable),
+            HeadFound::There(head, seal) => {
                 if head.sequence > last {
                     self.note(Noted::Wrong(Problem::Missing), last + 1, head.sequence);
                 }
                 if head.sequence < last {
-                    self.note(Noted::Wrong(Problem::BeyondHead), head.sequence + 1, last);
+                    self.note(Noted::Wrong(Problem::BeyondHead), head.sequence.saturating_add(1), last);
                 }
-                self.close(i64::MAX);
+                self.close(None);
                 match seal {
                     None if head.sequence <= self.vouched => {}
                     None => self.wrong_of_chain(Problem::HeadUnsealed),
@@ -380,7 +264,7 @@ impl<'a> Walk<'a> {
                         }
                     }
                 }
-                if head.sequence == last && head.digest != self.stored {
+                if head.sequence == last && self.stored.as_ref().is_some_and(|stored| *stored != head.digest) {
                     self.wrong_of_chain(Problem::HeadChanged);
                 }
             }
@@ -388,10 +272,11 @@ impl<'a> Walk<'a> {
         for expected in std::mem::take(&mut self.expected).into_keys().filter(|expected| *expected > last) {
             self.note(Noted::Wrong(Problem::EndsBeforeExpected), expected, expected);
         }
-        self.close(i64::MAX);
-        if last > 0 {
-            let (chain, digest) = (self.chain.clone(), self.stored.clone());
-            self.reports.push(Report::Walked(Head { chain, sequence: last, digest }));
+        self.close(None);
+        if last > 0
+            && let Some(digest) = self.stored.clone()
+        {
+            self.reports.push(Report::Walked(Head { chain: self.chain.clone(), sequence: last, digest }));
         }
         Ok(())
     }
@@ -413,10 +298,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Tells the runs that do not reach `place`, in their order.
-    fn close(&mut self, place: i64) {
+    /// Tells the runs that do not reach `place`, or all of them, in their order.
+    fn close(&mut self, place: Option<i64>) {
+        let is_closed = |last: i64| place.is_none_or(|place| last < place);
         let (mut closed, open): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.open).into_iter().partition(|(_, _, last)| *last < place);
+            std::mem::take(&mut self.open).into_iter().partition(|(_, _, last)| is_closed(*last));
         self.open = open;
         closed.sort_by_key(|(_, first, _)| *first);
         for (noted, first, last) in closed {

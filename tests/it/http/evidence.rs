@@ -4,26 +4,31 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use assent::crypto::evidence::{Problem, check, sign};
 use assent::crypto::jwks::KeySet;
 use assent::crypto::ring::{self, KeyRing};
 use assent::crypto::seal::MasterKey;
 use assent::domain::administrator::{Access, Reach, Role};
-use assent::domain::audit::{Actor, RequestId};
+use assent::domain::audit::{Actor, Chain, RequestId};
 use assent::domain::brand::SigningAlg;
 use assent::domain::id::{BrandId, GrantId, KeyId};
 use assent::domain::signing_key::KeyState;
 use assent::entropy::Entropy;
+use assent::flow::admin::audit::erase;
+use assent::flow::admin::brands::{self, Removed};
 use assent::flow::admin::evidence::{Exported, export};
-use assent::flow::admin::{By, Verdict};
+use assent::flow::admin::{By, Verdict, keys};
 use assent::outbound::Method;
 use assent::protocol::evidence::Document;
+use assent::store::Erased;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::database::{Database, Kind, on_both_databases};
-use crate::support::world::{CLUB, MASTER_KEY, SHOP, World, configuration, interface_url};
+use crate::support::flow::{Page, Tokens};
+use crate::support::world::{CLUB, MASTER_KEY, SHOP, World, brand_table, configuration, interface_url, owner};
 
 fn by(access: Access) -> By {
     By { actor: Actor::Administrator("auditor".to_owned()), access, request: RequestId("test".to_owned()) }
@@ -48,6 +53,14 @@ async fn exported(world: &World, grant: &GrantId) -> Value {
             assert_eq!(warnings, [""; 0]);
             serde_json::to_value(&document).unwrap()
         }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is wrong with a record that is not signed.
+async fn refused(world: &World, grant: &GrantId) -> Vec<String> {
+    match export(&world.app, &by(Access::EVERYTHING), grant).await.unwrap() {
+        Verdict::Done(Exported::Altered(said)) => said,
         other => panic!("{other:?}"),
     }
 }
@@ -252,7 +265,195 @@ on_both_databases! {
         db.statement("UPDATE consent_evidence SET language = 'fr'").await.unwrap();
         let outcome = export(&world.app, &by(Access::EVERYTHING), &grant).await.unwrap();
         let Verdict::Done(Exported::Altered(said)) = outcome else { panic!("{outcome:?}") };
-        assert!(said.iter().all(|said| said.starts_with("decision ")) && said.len() == 2, "{said:?}");
+        assert_eq!(said.iter().filter(|said| said.starts_with("decision ")).count(), 2, "{said:?}");
+        assert_eq!(said.iter().filter(|said| said.starts_with("audit log: evidence ")).count(), 2, "{said:?}");
+        assert_eq!(said.len(), 4, "{said:?}");
+        world.stop().await;
+    }
+
+    async fn a_record_from_which_rows_were_removed_is_not_signed(db: Database) {
+        let world = World::start(&db).await;
+        let grant = lived(&world, SHOP).await;
+        world.tokens(SHOP, "user-2", "joe", &["orders:read"]).await;
+        exported(&world, &grant).await;
+        let triggers: &[&str] = match db.kind {
+            Kind::Sqlite => &["DROP TRIGGER receipt_no_delete", "DROP TRIGGER audit_no_delete"],
+            Kind::Postgres => &["ALTER TABLE audit DISABLE TRIGGER USER", "ALTER TABLE receipt DISABLE TRIGGER USER"],
+        };
+        for sql in triggers {
+            db.statement(sql).await.unwrap();
+        }
+        // A receipt with its row, behind which stands another grant's.
+        for sql in [
+            "DELETE FROM audit WHERE bound_id = (SELECT id FROM receipt WHERE message_id = 'm-2')",
+            "DELETE FROM receipt WHERE message_id = 'm-2'",
+        ] {
+            assert_eq!(db.statement(sql).await, Ok(1));
+        }
+        let said = refused(&world, &grant).await;
+        assert!(said.iter().any(|said| said.ends_with(": not there")), "{said:?}");
+        assert!(said.iter().all(|said| said.starts_with("audit row ")), "{said:?}");
+        world.stop().await;
+    }
+
+    async fn an_end_that_was_taken_out_with_its_row_is_not_signed_away(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let grant = GrantId::parse(tokens.grant()).unwrap();
+        world.oauth(SHOP, "/revoke", "user-1", &[("token", &tokens.refresh)]).await.assert_empty(200);
+        world.tokens(SHOP, "user-2", "joe", &["orders:read"]).await;
+        exported(&world, &grant).await;
+        let unguarded = match db.kind {
+            Kind::Sqlite => "DROP TRIGGER audit_no_delete",
+            Kind::Postgres => "ALTER TABLE audit DISABLE TRIGGER USER",
+        };
+        for sql in [
+            unguarded,
+            "DELETE FROM audit WHERE action = 'grant_ended'",
+            "UPDATE delegation_grant SET state = 'live', ended_at = NULL, ended_by = NULL",
+        ] {
+            db.statement(sql).await.unwrap();
+        }
+        let said = refused(&world, &grant).await;
+        assert!(said.iter().any(|said| said.ends_with(": not there")), "{said:?}");
+        world.stop().await;
+    }
+
+    async fn a_grant_and_tokens_that_contradict_their_rows_are_not_signed(db: Database) {
+        let world = World::start(&db).await;
+        let grant = lived(&world, SHOP).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        world.oauth(SHOP, "/revoke", "user-1", &[("token", &tokens.refresh)]).await.assert_empty(200);
+        exported(&world, &grant).await;
+        for (sql, back, expected) in [
+            ("UPDATE delegation_grant SET created_at = created_at - 1", "UPDATE delegation_grant SET created_at = created_at + 1",
+                "grant: created_at"),
+            ("UPDATE delegation_grant SET decided_at = decided_at - 1", "UPDATE delegation_grant SET decided_at = decided_at + 1",
+                "grant: decided_at"),
+            ("UPDATE delegation_grant SET expires_at = expires_at + 86400000",
+                "UPDATE delegation_grant SET expires_at = expires_at - 86400000", "grant: expires_at"),
+            ("UPDATE delegation_grant SET ended_at = ended_at + 1", "UPDATE delegation_grant SET ended_at = ended_at - 1",
+                "grant: ended_at"),
+            ("UPDATE delegation_grant SET ended_by = 'user'", "UPDATE delegation_grant SET ended_by = 'personal_agent'",
+                "grant: ended_by"),
+            ("UPDATE delegation_grant SET scopes = 'orders:read refunds:issue'",
+                "UPDATE delegation_grant SET scopes = 'orders:read'", "grant: it is not what"),
+            ("UPDATE refresh_token SET created_at = created_at + 1", "UPDATE refresh_token SET created_at = created_at - 1",
+                "was issued at another time"),
+            ("UPDATE refresh_token SET token_scopes = 'refunds:issue' WHERE token_scopes = 'orders:read'",
+                "UPDATE refresh_token SET token_scopes = 'orders:read' WHERE token_scopes = 'refunds:issue'",
+                "no row of the audit log has issued it"),
+            ("DELETE FROM refresh_token", "", "the token that it issued is not in the document"),
+        ] {
+            assert!(db.statement(sql).await.unwrap() > 0, "{sql}");
+            let said = refused(&world, &grant).await;
+            assert!(said.iter().any(|said| said.contains(expected)), "{sql}: {said:?}");
+            if !back.is_empty() {
+                db.statement(back).await.unwrap();
+                exported(&world, &grant).await;
+            }
+        }
+        world.stop().await;
+    }
+
+    async fn nodes_whose_clocks_differ_a_little_leave_a_record_that_holds_together(db: Database) {
+        let world = World::start(&db).await;
+        world.advance(60);
+        let behind = world.node_behind(&db, Duration::from_millis(50)).await;
+        let codes = world.codes(SHOP, "user-1", "orders:read").await;
+        world.allow(SHOP, "jane", &codes, &["orders:read"]).await;
+        let tokens = Tokens::of(&behind.poll(SHOP, "user-1", &codes.device_code).await);
+        let reply = behind.send(SHOP, "user-1", Some(&tokens.access), "m-1", None, "Where is my order?").await;
+        assert_eq!(reply.status(), 200, "{}", reply.text());
+        let codes = world.codes(SHOP, "user-1", "orders:read orders:cancel").await;
+        world.allow(SHOP, "jane", &codes, &["orders:read", "orders:cancel"]).await;
+        let tokens = Tokens::of(&behind.poll(SHOP, "user-1", &codes.device_code).await);
+        let reply = behind.send(SHOP, "user-1", Some(&tokens.access), "m-2", None, "Cancel my order").await;
+        assert_eq!(reply.status(), 200, "{}", reply.text());
+        behind.oauth(SHOP, "/revoke", "user-1", &[("token", &tokens.refresh)]).await.assert_empty(200);
+        let document = exported(&world, &GrantId::parse(tokens.grant()).unwrap()).await;
+        assert!(document["tokens"][0]["issued_at"].as_str() < document["decisions"][0]["decided_at"].as_str());
+        assert_eq!(problems(&document, Some(&published(&world, SHOP).await)), [""; 0]);
+        behind.stop().await;
+        world.stop().await;
+    }
+
+    async fn a_page_that_was_opened_again_from_a_later_session_is_decided_under_that_login(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read"]).await;
+        let asked = world.codes(SHOP, "user-1", "orders:cancel").await;
+        world.sign_in(SHOP, "jane", &asked.user_code).await;
+        let other = world.codes(SHOP, "user-1", "orders:read").await;
+        let later = world.sign_in(SHOP, "jane", &other.user_code).await;
+        let page = Page::of(&world.open(SHOP, &asked.user_code, later.cookie.as_deref()).await);
+        assert_eq!(world.decide(SHOP, &page.session, "allow", &["orders:read", "orders:cancel"]).await.status(), 303);
+        let document = exported(&world, &GrantId::parse(tokens.grant()).unwrap()).await;
+        let signed_in = document["audit"].as_array().unwrap().iter().rfind(|row| row["action"] == "signed_in").unwrap();
+        let jti = document["decisions"][1]["login"]["jti"].as_str().unwrap();
+        assert!(!signed_in["payload"].as_str().unwrap().contains(jti), "another login than the code's own");
+        assert_eq!(problems(&document, Some(&published(&world, SHOP).await)), [""; 0]);
+        world.stop().await;
+    }
+
+    async fn a_change_of_the_brand_whose_payload_was_erased_still_verifies(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(SHOP, "user-1", "jane", &["orders:read", "orders:cancel"]).await;
+        let grant = GrantId::parse(tokens.grant()).unwrap();
+        let table = brand_table(SHOP, "Example Shop", "{ builtin = \"demo\" }", Some((&world.brand_login, "")));
+        let table = table.replace("{ id = \"orders:cancel\", description = \"Cancel an order\", writes = true },\n", "");
+        world.apply(&table).await;
+        let narrow = Tokens::of(&world.refresh(SHOP, "user-1", &tokens.refresh).await);
+        assert_eq!(narrow.scope, "orders:read");
+        world.send(SHOP, "user-1", Some(&narrow.access), "m-1", None, "Where is my order?").await;
+        let whole = exported(&world, &grant).await;
+        let changed = whole["audit"].as_array().unwrap().iter().find(|row| row["action"] == "grant_changed").unwrap();
+        let chain = Chain::Brand(BrandId::parse(SHOP).unwrap());
+        let erased = erase(&world.app, &owner(), &chain, changed["sequence"].as_i64().unwrap()).await.unwrap();
+        assert_eq!(erased, Verdict::Done(Erased::Done));
+        let keys = published(&world, SHOP).await;
+        assert_eq!(problems(&exported(&world, &grant).await, Some(&keys)), [""; 0]);
+        // What is erased does not let the grant be more than it was.
+        db.statement("UPDATE delegation_grant SET scopes = 'orders:read refunds:issue'").await.unwrap();
+        assert_eq!(refused(&world, &grant).await, ["grant: it is not what the decisions and the audit log made of it"]);
+        // Nor does an erasure of all that can be erased make it fail.
+        db.statement("UPDATE delegation_grant SET scopes = 'orders:read'").await.unwrap();
+        for row in whole["audit"].as_array().unwrap() {
+            erase(&world.app, &owner(), &chain, row["sequence"].as_i64().unwrap()).await.unwrap();
+        }
+        assert_eq!(problems(&exported(&world, &grant).await, Some(&keys)), [""; 0]);
+        world.stop().await;
+    }
+
+    async fn the_evidence_of_a_removed_brand_is_signed_by_its_last_key(db: Database) {
+        let world = World::start(&db).await;
+        let grant = lived(&world, SHOP).await;
+        let (brand, keys) = (BrandId::parse(SHOP).unwrap(), published(&world, SHOP).await);
+        let removed = brands::remove(&world.app, &owner(), &brand, "Example Shop").await.unwrap();
+        assert_eq!(removed, Verdict::Done(Removed::Done { ended: 1 }));
+        let document = exported(&world, &grant).await;
+        assert_eq!((&document["grant"]["ended_by"], &document["brand"]["name"]), (&json!("brand_change"), &json!("Example Shop")));
+        assert_eq!(document["keys"][0]["state"], "retired");
+        assert_eq!(problems(&document, Some(&keys)), [""; 0]);
+        // Who may not look at the Brand gets nothing still.
+        let other = Access { role: Role::Auditor, reach: Reach::Brands([BrandId::parse(CLUB).unwrap()].into()) };
+        assert_eq!(export(&world.app, &by(other), &grant).await.unwrap(), Verdict::NotThere);
+        db.statement("UPDATE signing_key SET state = 'compromised'").await.unwrap();
+        assert_eq!(export(&world.app, &by(Access::EVERYTHING), &grant).await.unwrap(), Verdict::Done(Exported::NoKey));
+        let (code, said, error) = Program::new(&db).assent(&["evidence", grant.as_str()]);
+        assert!(code == 1 && said.is_empty() && error.contains("all its keys are compromised"), "{error}");
+        world.stop().await;
+    }
+
+    async fn a_key_that_has_given_way_stands_in_an_export_as_retired(db: Database) {
+        let world = World::start(&db).await;
+        let grant = lived(&world, SHOP).await;
+        let brand = BrandId::parse(SHOP).unwrap();
+        assert!(matches!(keys::rotate(&world.app, &owner(), &brand, true).await.unwrap(), Verdict::Done(_)));
+        world.advance(10);
+        let document = exported(&world, &grant).await;
+        let states: Vec<_> = document["keys"].as_array().unwrap().iter().map(|key| key["state"].as_str().unwrap()).collect();
+        assert_eq!(states, ["retired", "live"]);
+        assert_eq!(problems(&document, Some(&published(&world, SHOP).await)), [""; 0]);
         world.stop().await;
     }
 
@@ -341,7 +542,8 @@ on_both_databases! {
         assert_eq!(said.lines().filter(|line| line.starts_with("wrong ") && line.contains("is gone")).count(), 1, "{said}");
         let outcome = export(&world.app, &by(Access::EVERYTHING), &grant).await.unwrap();
         let Verdict::Done(Exported::Altered(said)) = outcome else { panic!("{outcome:?}") };
-        assert!(said.len() == 1 && said[0].ends_with("what it vouches for is not in the document"), "{said:?}");
+        assert!(said.len() == 2 && said[0].ends_with("is gone"), "{said:?}");
+        assert!(said[1].ends_with("what it vouches for is not in the document"), "{said:?}");
         world.stop().await;
     }
 }

@@ -117,6 +117,33 @@ on_both_databases! {
         world.stop().await;
     }
 
+    // case 63
+    async fn an_answer_whose_receipt_nobody_could_read_is_refused_and_nothing_is_kept(db: Database) {
+        let world = World::start(&db).await;
+        let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
+        let answer = |count: usize, missing: &[&str]| {
+            let action = json!({ "tool": "t".repeat(128), "args": { "n": 1 } });
+            Script::json(json!({
+                "parts": [{ "text": "Done." }], "scopesUsed": ["orders:read"], "actions": vec![action; count],
+                "missingScopes": missing,
+            }))
+        };
+        let send = async |id: &str| world.send(AIRLINE, "user-1", Some(&tokens.access), id, None, "All of it").await;
+        for missing in [&[][..], &["orders:cancel"]] {
+            world.backend.answer_with(answer(80, missing));
+            send("m-1").await.assert_a2a_error("INTERNAL");
+            assert_eq!(db.count("SELECT id FROM receipt").await, 0);
+            assert_eq!(db.count("SELECT sequence FROM audit WHERE action = 'receipt_signed'").await, 0);
+            assert_eq!(db.count("SELECT message_id FROM turn WHERE state <> 'released'").await, 0);
+        }
+        // What fits is signed, and read again.
+        world.backend.answer_with(answer(50, &[]));
+        let reply = send("m-2").await;
+        let jws = reply.json()["message"]["metadata"]["pact.receipt"]["jws"].as_str().unwrap().to_owned();
+        assert!(receipt::verify(&jws, &keys(&world, AIRLINE).await, None).is_ok());
+        world.stop().await;
+    }
+
     async fn a_brand_that_signs_with_rs256_does_so_for_receipts(db: Database) {
         let world = World::start(&db).await;
         let (jws, claims) = receipt_of(&world, CLUB).await;

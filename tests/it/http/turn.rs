@@ -6,7 +6,7 @@ use assent::outbound::Method;
 use serde_json::{Value, json};
 
 use crate::support::backend::{Script, SeenTurn};
-use crate::support::database::on_both_databases;
+use crate::support::database::{Kind, on_both_databases};
 use crate::support::flow::{Page, Tokens, claims, code_in};
 use crate::support::world::{AIRLINE, World, airline_table, http_agent, interface_url};
 
@@ -149,6 +149,30 @@ on_both_databases! {
         assert_eq!(verified.iat, now);
         assert_eq!((verified.sub.as_str(), verified.grant_id.as_str()), ("jane", tokens.grant().as_str()));
         assert_ne!(json!(verified.jti.to_string()), claims(&tokens.access)["jti"]);
+        world.stop().await;
+    }
+
+    async fn no_token_is_forwarded_of_a_grant_that_ends_while_the_turn_is_taken_up(db: Database) {
+        let world = World::start(&db).await;
+        world.apply(&airline_table(&world.brand_login, &http_agent(&world.backend, ", forward_token = true"))).await;
+        let tokens = world.tokens(AIRLINE, "user-1", "jane", &["orders:read"]).await;
+        // The grant ends with the commit that reserves the turn: as late as a revocation can be answered before it.
+        let statements: &[&str] = match db.kind {
+            Kind::Sqlite => &["CREATE TRIGGER ends AFTER INSERT ON turn BEGIN UPDATE delegation_grant
+                SET state = 'ended', ended_at = 1, ended_by = 'user'; END"],
+            Kind::Postgres => &[
+                "CREATE FUNCTION ends() RETURNS trigger AS $$ BEGIN UPDATE delegation_grant
+                    SET state = 'ended', ended_at = 1, ended_by = 'user'; RETURN NEW; END $$ LANGUAGE plpgsql",
+                "CREATE TRIGGER ends AFTER INSERT ON turn FOR EACH ROW EXECUTE FUNCTION ends()",
+            ],
+        };
+        for sql in statements {
+            db.statement(sql).await.unwrap();
+        }
+        world.send(AIRLINE, "user-1", Some(&tokens.access), "m-1", None, "Hello").await.assert_invalid_token();
+        assert_eq!(turns(&world).len(), 0, "the agent was asked");
+        assert_eq!(db.rows("SELECT state, reply FROM turn").await, ["state=released reply=NULL"]);
+        assert_eq!(db.count("SELECT id FROM receipt").await, 0);
         world.stop().await;
     }
 

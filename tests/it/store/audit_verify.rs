@@ -2,7 +2,7 @@
 
 use assent::domain::audit::chain::{Finding, Head, Report};
 use assent::domain::audit::{Action, Actor, Chain, Entry};
-use assent::domain::device::Decision;
+use assent::domain::device::{Decision, DeviceAuthorization, LIFE};
 use assent::domain::grant::{EndedBy, Grant};
 use assent::domain::id::Digest;
 use assent::domain::samples;
@@ -75,6 +75,27 @@ async fn written(db: &Database) -> Grant {
     receipt(db, &grant, "m-1").await;
     db.record(&entry(Action::SignedIn)).await.unwrap();
     grant
+}
+
+/// An administrator and an API key, as the program writes them.
+async fn administered(db: &Database) {
+    for (sql, action, subject) in [
+        (
+            "INSERT INTO administrator (name, password_hash, role, reach, version, created_at, changed_at)
+            VALUES ('root', 'x', 'owner', '*', 1, 1, 1)",
+            Action::AdministratorCreated,
+            "root",
+        ),
+        (
+            "INSERT INTO api_key (id, name, digest, role, reach, created_by, created_at, expires_at)
+            VALUES ('key-1', 'x', 'x', 'owner', '*', 'root', 1, 1)",
+            Action::ApiKeyCreated,
+            "key-1",
+        ),
+    ] {
+        db.statement(sql).await.unwrap();
+        db.record(&made(false, action, subject)).await.unwrap();
+    }
 }
 
 /// A turn under `grant`, with its receipt.
@@ -303,7 +324,7 @@ on_both_databases! {
             ("UPDATE receipt SET id = 'x' WHERE message_id = 'm-1'", &["bound_gone bound", "unvouched receipt"][..]),
             (
                 "UPDATE receipt SET brand_id = (SELECT id FROM brand WHERE name = 'Example Bank') WHERE message_id = 'm-1'",
-                &["unvouched receipt"],
+                &["bound_gone bound", "unvouched receipt"],
             ),
             (
                 "UPDATE receipt SET grant_id = (SELECT id FROM delegation_grant WHERE brand_user = 'joe')
@@ -361,11 +382,176 @@ on_both_databases! {
         assert_eq!(wrong(&db).await, [""; 0]);
         let alive = "UPDATE delegation_grant SET state = 'live', ended_at = NULL, ended_by = NULL";
         let back = ["UPDATE delegation_grant SET state = 'ended', ended_at = 1, ended_by = 'user'"];
-        assert_eq!(tried(&db, alive, &back).await, ["brand grant_state grant"]);
+        assert_eq!(tried(&db, alive, &back).await, ["brand at_odds grant"]);
         let copy = "INSERT INTO delegation_grant SELECT 'a2agrant_x', brand_id, 'joe', pa_issuer, pa_sub, scopes, version,
             created_at, decided_at, expires_at, last_used_at, 'live', NULL, NULL FROM delegation_grant";
         let back = ["DELETE FROM delegation_grant WHERE id = 'a2agrant_x'"];
         assert_eq!(tried(&db, copy, &back).await, ["brand unvouched grant"]);
+    }
+
+    async fn a_grant_that_expired_for_a_new_one_is_ended_by_a_row_and_expiry_excuses_no_other(db: Database) {
+        let grant = written(&db).await;
+        // Ended by hand, as if it had run out.
+        let by_hand = "UPDATE delegation_grant SET state = 'ended', ended_at = 1, ended_by = 'expiry'";
+        let back = ["UPDATE delegation_grant SET state = 'live', ended_at = NULL, ended_by = NULL"];
+        assert_eq!(tried(&db, by_hand, &back).await, ["brand at_odds grant"]);
+
+        let then = grant.expires_at;
+        let device = DeviceAuthorization { expires_at: then.plus(LIFE), ..db.build.device() };
+        db.store_device(&device).await;
+        let fresh = Grant { created_at: then, decided_at: then, expires_at: then.plus(LIFE), ..db.build.grant(&jane()) };
+        let decided = db
+            .decide(&Decide {
+                decision: &Decision::Approve(fresh.scopes.clone()),
+                page_grant: None,
+                grant: &fresh,
+                evidence: &db.build.evidence(&device, &jane()),
+                entry: &Entry { at: then, subject: fresh.id.to_string(), ..entry(Action::GrantCreated) },
+            })
+            .await;
+        assert_eq!(decided.unwrap(), Decided::Done);
+        assert_eq!(wrong(&db).await, [""; 0]);
+        // Brought back to life, with a new one.
+        db.statement("UPDATE delegation_grant SET state = 'ended', ended_at = 1, ended_by = 'user' WHERE state = 'live'").await.unwrap();
+        assert_eq!(wrong(&db).await, ["brand at_odds grant"]);
+        db.statement("UPDATE delegation_grant SET state = 'live', ended_at = NULL, ended_by = NULL, expires_at = expires_at + 1
+            WHERE ended_by = 'expiry'").await.unwrap();
+        assert_eq!(wrong(&db).await, ["brand at_odds grant"; 2]);
+    }
+
+    async fn rows_at_no_place_of_a_chain_are_named_and_vouch_for_nothing(db: Database) {
+        let grant = written(&db).await;
+        copied(&db).await;
+        unguarded(&db).await;
+        // An erasure that no row of the chain says, and one that a row before it says.
+        db.statement("UPDATE audit SET payload = NULL WHERE brand_id <> '' AND sequence = 2").await.unwrap();
+        let said = "INSERT INTO audit SELECT brand_id, 0, at, actor_kind, actor, 'audit_erased', '2', request_id, payload,
+            payload_digest, digest, seal, NULL, NULL FROM audit WHERE brand_id <> '' AND sequence = 4";
+        assert_eq!(tried(&db, said, AUDIT_BACK).await, ["brand 0-0 out_of_place", "brand 2-2 erased_unsaid"]);
+        // The row of a receipt, of a grant and of an agent, before the first.
+        for (sql, back, unvouched) in [
+            ("INSERT INTO receipt SELECT 'zzz', brand_id, grant_id, context_id, message_id, jws, created_at FROM receipt",
+                "DELETE FROM receipt WHERE id = 'zzz'", "brand unvouched receipt"),
+            ("INSERT INTO delegation_grant SELECT 'zzz', brand_id, 'joe', pa_issuer, pa_sub, scopes, version,
+                created_at, decided_at, expires_at, last_used_at, 'live', NULL, NULL FROM delegation_grant",
+                "DELETE FROM delegation_grant WHERE id = 'zzz'", "brand unvouched grant"),
+            ("UPDATE delegation_grant SET state = 'ended', ended_at = 1, ended_by = 'user'",
+                "UPDATE delegation_grant SET state = 'live', ended_at = NULL, ended_by = NULL", "brand at_odds grant"),
+            ("INSERT INTO personal_agent SELECT 'zzz', name, jwks_uri, enabled, created_at, updated_at FROM personal_agent
+                WHERE issuer LIKE '%other%'", "DELETE FROM personal_agent WHERE issuer = 'zzz'", "provider unvouched personal_agent"),
+        ] {
+            db.statement(sql).await.unwrap();
+            let mut place = 0;
+            for (chain, action, subject) in [
+                ("<> ''", "receipt_signed", "zzz"), ("<> ''", "grant_created", "zzz"),
+                ("<> ''", "grant_ended", grant.id.as_str()), ("= ''", "personal_agent_registered", "zzz"),
+            ] {
+                let added = format!("INSERT INTO audit SELECT brand_id, {place}, at, actor_kind, actor, '{action}', '{subject}',
+                    request_id, payload, payload_digest, digest, seal, 'zzz', bound_digest FROM audit
+                    WHERE brand_id {chain} AND sequence = 2");
+                db.statement(added.leak()).await.unwrap();
+                place -= 1;
+            }
+            let mut found = wrong(&db).await;
+            found.retain(|found| !found.ends_with("out_of_place"));
+            assert_eq!(found, [unvouched], "{sql}");
+            for sql in [&[back][..], AUDIT_BACK].concat() {
+                db.statement(sql).await.unwrap();
+            }
+            assert_eq!(wrong(&db).await, [""; 0], "after {sql}");
+        }
+    }
+
+    async fn a_chain_whose_head_is_at_nothing_is_not_there(db: Database) {
+        written(&db).await;
+        unguarded(&db).await;
+        db.statement("DELETE FROM audit WHERE brand_id <> ''").await.unwrap();
+        db.statement("UPDATE audit_head SET sequence = 0, digest = '', seal = NULL WHERE brand_id <> ''").await.unwrap();
+        assert!(wrong(&db).await.contains(&"brand no_chain".to_owned()));
+    }
+
+    async fn the_provider_chain_cannot_be_removed_and_begun_anew(db: Database) {
+        written(&db).await;
+        administered(&db).await;
+        assert_eq!(wrong(&db).await, [""; 0]);
+        unguarded(&db).await;
+        db.statement("DELETE FROM audit WHERE brand_id = ''").await.unwrap();
+        db.statement("DELETE FROM audit_head WHERE brand_id = ''").await.unwrap();
+        let expected = [
+            "provider unvouched personal_agent", "provider unvouched personal_agent", "provider unvouched administrator",
+            "provider unvouched api_key",
+        ];
+        assert_eq!(wrong(&db).await, expected);
+        // Whatever happens afterwards to those that are there makes none of them.
+        for (action, subject) in [
+            (Action::PersonalAgentDisabled, samples::personal_agent().issuer.to_string()),
+            (Action::PersonalAgentEnabled, samples::personal_agent().issuer.to_string()),
+            (Action::LoggedIn, "root".to_owned()), (Action::AdministratorChanged, "root".to_owned()),
+        ] {
+            db.record(&Entry { brand: None, subject, ..entry(action) }).await.unwrap();
+        }
+        let changed = json!({ "before": { "name": "x" }, "after": {} });
+        let subject = samples::personal_agent().issuer.to_string();
+        db.record(&Entry { brand: None, subject, payload: changed, ..entry(Action::PersonalAgentApplied) }).await.unwrap();
+        assert_eq!(wrong(&db).await, expected);
+    }
+
+    async fn what_the_log_took_away_and_somebody_brings_back_shows(db: Database) {
+        written(&db).await;
+        administered(&db).await;
+        for (brand, action, subject) in [
+            (false, Action::AdministratorRemoved, "root".to_owned()),
+            (false, Action::ApiKeyRevoked, "key-1".to_owned()),
+            (false, Action::PersonalAgentDisabled, other_agent().issuer.to_string()),
+        ] {
+            db.record(&made(brand, action, &subject)).await.unwrap();
+        }
+        let found = wrong(&db).await;
+        assert_eq!(found, [
+            "provider at_odds personal_agent", "provider unvouched administrator", "provider at_odds api_key",
+        ]);
+        // An empty database has nothing wrong.
+        db.statement("DELETE FROM administrator").await.unwrap();
+        db.statement("UPDATE api_key SET revoked_at = 1").await.unwrap();
+        db.statement("UPDATE personal_agent SET enabled = FALSE").await.unwrap();
+        assert_eq!(wrong(&db).await, [""; 0]);
+    }
+
+    async fn a_database_that_nobody_has_used_has_nothing_wrong(db: Database) {
+        assert_eq!(reports(&db, None, &[]).await, []);
+    }
+
+    async fn a_cell_of_another_type_names_its_row_and_the_walk_goes_on(db: Database) {
+        let grant = written(&db).await;
+        receipt(&db, &grant, "m-2").await;
+        copied(&db).await;
+        unguarded(&db).await;
+        if db.kind == Kind::Postgres {
+            // Its columns hold nothing but what they are for.
+            assert!(db.statement("UPDATE audit SET at = 'x'").await.is_err());
+            return;
+        }
+        for (sql, back, expected) in [
+            ("UPDATE audit SET actor = CAST(actor AS BLOB) WHERE brand_id <> '' AND sequence = 2", AUDIT_BACK,
+                &["brand 2-2 unreadable", "brand 3-3 unchecked"][..]),
+            ("UPDATE audit SET at = at + 0.5 WHERE brand_id <> '' AND sequence = 5", AUDIT_BACK, &["brand 5-5 unreadable"]),
+            ("UPDATE audit SET request_id = x'ff' WHERE brand_id = '' AND sequence = 1", AUDIT_BACK,
+                &["provider 1-1 unreadable", "provider 2-2 unchecked"]),
+            ("UPDATE audit SET sequence = 'x' WHERE brand_id <> '' AND sequence = 5", AUDIT_BACK,
+                &["brand out_of_place", "brand 5-5 missing", "brand not_as_vouched receipt"]),
+            ("UPDATE audit_head SET digest = CAST(digest AS BLOB) WHERE brand_id <> ''", HEAD_BACK, &["brand head_unreadable"]),
+            ("UPDATE audit_head SET sequence = 'x' WHERE brand_id <> ''", HEAD_BACK, &["brand head_unreadable"]),
+            ("UPDATE receipt SET jws = x'00' WHERE message_id = 'm-1'", RECEIPT_BACK, &["brand not_as_vouched receipt"]),
+            ("UPDATE receipt SET jws = x'00'", RECEIPT_BACK, &["brand not_as_vouched receipt"; 2]),
+            ("UPDATE receipt SET id = CAST(id AS BLOB) WHERE message_id = 'm-1'", RECEIPT_BACK,
+                &["brand 3-3 bound_gone bound", "brand not_as_vouched receipt"]),
+            ("UPDATE consent_evidence SET shown = x'ff'", EVIDENCE_BACK, &["brand not_as_vouched evidence"]),
+        ] {
+            assert_eq!(tried(&db, sql, back).await, expected, "{sql}");
+        }
+        // A chain that cannot even be named.
+        let found = tried(&db, "UPDATE audit SET brand_id = CAST(x'ff' AS TEXT) WHERE brand_id <> '' AND sequence = 5", AUDIT_BACK).await;
+        assert_eq!(found, ["provider unreadable", "brand 5-5 missing", "brand unvouched receipt"]);
     }
 
     async fn a_database_from_before_there_were_seals_says_so_until_its_head_is_kept(db: Database) {

@@ -232,6 +232,12 @@ on_both_databases! {
         let state = db.grant(&grant.id).await.unwrap().unwrap().state;
         assert_eq!(state, GrantState::Ended { at: then, by: EndedBy::Expiry });
         assert_eq!(db.live_grant(&shop().id, &jane(), &grant.caller, then).await.unwrap(), Some(fresh));
+        // The log says so, by nobody's doing; the Brand is not told, since the last event said when.
+        assert_eq!(db.audit_actions(grant.id.as_str()).await.unwrap().last().unwrap(), "grant_ended");
+        let of_old = format!("SELECT what FROM event WHERE what = 'ended' AND grant_id = '{}'", grant.id);
+        assert_eq!(db.count(of_old.leak()).await, 0);
+        let row = db.rows("SELECT actor_kind, payload FROM audit WHERE action = 'grant_ended'").await;
+        assert!(row.len() == 1 && row[0].contains("assent") && row[0].contains(r#""by":"expiry""#), "{row:?}");
     }
 
     // case 42

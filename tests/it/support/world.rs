@@ -153,6 +153,14 @@ impl World {
         Self { app, http, admin: running.admin, running: Some(running), ..view }
     }
 
+    /// A second node whose clock is behind by so much.
+    pub(crate) async fn node_behind(&self, db: &Database, by: Duration) -> Self {
+        let clock = Clock::manual(self.clock.now().minus(by));
+        let (app, http, running) = node(db, &clock, &Setup::default()).await;
+        let view = self.through(running.public);
+        Self { app, http, clock, admin: running.admin, running: Some(running), ..view }
+    }
+
     /// The same parties, who ask the node at this address.
     pub(crate) fn through(&self, public: SocketAddr) -> Self {
         Self {

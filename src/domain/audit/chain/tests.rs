@@ -47,7 +47,8 @@ fn walked(rows: &[Recorded], head: Option<(&Head, Option<&str>)>, expected: &[He
     for row in rows {
         walk.step(&Step { row: row.clone(), erasure_is_said: row.subject == "said", bound_is_there: true }).unwrap();
     }
-    walk.end(head).unwrap();
+    let head = head.map(|(head, seal)| HeadFound::There(head.clone(), seal.map(str::to_owned)));
+    walk.end(&head.unwrap_or(HeadFound::None)).unwrap();
     walk.reports()
 }
 
@@ -186,4 +187,37 @@ fn an_erased_row_is_named_as_erased_and_is_not_wrong() {
     let seal = key().seal(Sealed::Head, BRAND, 2, &head.digest).unwrap();
     let reports = walked(&rows, Some((&head, Some(&seal))), &[]);
     assert_eq!(reports, [Report::Erased { chain: BRAND.to_owned(), rows: (2, 2) }, Report::Walked(head)]);
+}
+
+#[test]
+fn rows_at_no_place_of_a_chain_are_named_and_disturb_nothing() {
+    let (rows, head, seal) = chain(3);
+    let at = |place: i64| Recorded { sequence: place, ..rows[1].clone() };
+    let added = [vec![at(i64::MIN), at(-1), at(0)], rows.clone()].concat();
+    let found = of(&added, &head, &seal);
+    assert_eq!(found, [(Some((i64::MIN, i64::MIN)), "out_of_place"), (Some((-1, 0)), "out_of_place")]);
+    let added = [rows.clone(), vec![at(i64::MAX)]].concat();
+    let found = of(&added, &head, &seal);
+    assert!(found.contains(&(Some((4, i64::MAX)), "beyond_head")), "{found:?}");
+    assert!(found.contains(&(Some((i64::MAX, i64::MAX)), "seal_wrong")), "{found:?}");
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named_and_the_next_cannot_be_checked() {
+    let (rows, head, seal) = chain(4);
+    let key = key();
+    for (place, expected) in
+        [(2, vec![(Some((2, 2)), "unreadable"), (Some((3, 3)), "unchecked")]), (4, vec![(Some((4, 4)), "unreadable")])]
+    {
+        let mut walk = Walk::new(&key, BRAND, []);
+        for row in &rows {
+            if row.sequence == place {
+                walk.unreadable(place);
+            } else {
+                walk.step(&Step { row: row.clone(), erasure_is_said: false, bound_is_there: true }).unwrap();
+            }
+        }
+        walk.end(&HeadFound::There(head.clone(), Some(seal.clone()))).unwrap();
+        assert_eq!(wrong(&walk.reports()), expected);
+    }
 }

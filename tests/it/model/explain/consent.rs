@@ -196,6 +196,7 @@ impl Model {
             let is_old = |grant: &Grant| grant.user == user && grant.caller == caller && grant.ended.is_none();
             if let Some(old) = self.grants.iter().position(is_old) {
                 self.end(old, "expiry");
+                self.audited("grant_ended");
             }
             self.grants.push(Grant {
                 id: None,
