@@ -35,23 +35,23 @@ on_both_databases! {
         let world = World::start(&db).await;
         let other = world.another_node(&db).await;
         let api = Api::with(&world, Access::EVERYTHING).await;
-        let first = make(&api, "k-1", "one").send().await;
+        let first = make(&api, "the-first-key", "one").send().await;
         assert_eq!(first.status(), 201);
         let before = db.contents().await;
-        assert_again(&make(&api, "k-1", "one").send().await, &first);
-        assert_again(&make(&api.at(&other), "k-1", "one").send().await, &first);
+        assert_again(&make(&api, "the-first-key", "one").send().await, &first);
+        assert_again(&make(&api.at(&other), "the-first-key", "one").send().await, &first);
         // Neither the key that was made nor the key of the request stands in the database.
         let secret = first.json()["key"].as_str().unwrap().to_owned();
-        assert!(!before.concat().contains(&secret) && !before.concat().contains("k-1"));
+        assert!(!before.concat().contains(&secret) && !before.concat().contains("the-first-key"));
         // Another request, and the same body elsewhere.
         let another = Some("Idempotency-Key");
-        assert_problem(&make(&api, "k-1", "two").send().await, 422, "another-request", another);
-        let elsewhere = api.ask(Method::POST, "/audit/provider/1/erase").header("idempotency-key", "k-1").send().await;
+        assert_problem(&make(&api, "the-first-key", "two").send().await, 422, "another-request", another);
+        let elsewhere = api.ask(Method::POST, "/audit/provider/1/erase").header("idempotency-key", "the-first-key").send().await;
         assert_problem(&elsewhere, 422, "another-request", another);
         assert_eq!(db.contents().await, before);
         // Whoever has another API key has keys of their own.
         let somebody_else = Api::with(&world, Access::EVERYTHING).await;
-        let theirs = make(&somebody_else, "k-1", "one").send().await;
+        let theirs = make(&somebody_else, "the-first-key", "one").send().await;
         assert_eq!((theirs.status(), theirs.header("idempotency-replayed")), (201, None));
         assert_eq!(db.count(MADE).await, 2);
         other.stop().await;
