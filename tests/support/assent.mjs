@@ -68,5 +68,7 @@ export async function startAssent({ config, apply, adminPort }) {
     await stop();
     throw error;
   }
-  return { log, stop };
+  /** Another command of the program, on the same database. */
+  const run = (args) => runAssent(['--config', configFile, ...args], secret);
+  return { log, stop, run, directory };
 }

@@ -41,10 +41,11 @@ ${SCOPES.map(scopeTable).join('\n')}
 `;
 
 /**
- * Starts everyone. `shop` is an authorization server under a host of its own and sends Users back to its website;
+ * Starts everyone, and the Provider with `sections` of configuration beside the usual ones. `shop` is an authorization server under a host of its own and sends Users back to its website;
  * `club` is one under its interface URL, signs with RS256 and has no page to send Users back to.
+ * `hasLounge` adds a third Brand that is like the second.
  */
-export async function startWorld() {
+export async function startWorld({ sections = '', hasLounge = false } = {}) {
   const started = [];
   const keep = (party) => {
     started.push(party);
@@ -84,7 +85,17 @@ export async function startWorld() {
       signingAlg: 'RS256',
     });
 
-    agent.brands.push(shop, club);
+    const lounge =
+      hasLounge &&
+      (await brand({
+        label: 'lounge',
+        id: '01M3R53Q5SZQ6FQSMSDBSSREAC',
+        name: 'Airport Lounge',
+        returns: false,
+        signingAlg: 'ES256',
+      }));
+    const brands = [shop, club, lounge].filter(Boolean);
+    agent.brands.push(...brands);
 
     const config = `
 public_url = ${quote(provider)}
@@ -95,16 +106,17 @@ provider_name = "Example Provider"
 
 [outbound]
 allow_private = true
-`;
+${sections}`;
     const apply = `
 [[personal_agent]]
 name = ${quote(pa.name)}
 issuer = ${quote(pa.issuer)}
 jwks_uri = ${quote(pa.jwksUri)}
 enabled = true
-${brandTable(shop, agent)}${brandTable(club, agent)}`;
+${brands.map((brand) => brandTable(brand, agent)).join('')}`;
     const assent = keep(await startAssent({ config, apply, adminPort }));
-    return { provider, audience, agent, pa, shop, club, assent, stop };
+    const admin = `http://localhost:${adminPort}`;
+    return { provider, audience, admin, agent, pa, shop, club, lounge, assent, stop };
   } catch (error) {
     await stop();
     throw error;

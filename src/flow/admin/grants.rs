@@ -149,6 +149,21 @@ pub async fn count_live(app: &App, by: &By, filter: &GrantFilter) -> Result<Verd
     count(app, by, &live(filter)).await
 }
 
+/// The same of each Brand that has any, in the order of their ids.
+///
+/// # Errors
+/// [`Fault`].
+pub async fn count_live_by_brand(
+    app: &App,
+    by: &By,
+    filter: &GrantFilter,
+) -> Result<Verdict<Vec<(BrandId, i64)>>, Fault> {
+    if let Some(Err(denied)) = filter.brand.as_ref().map(|brand| by.access.read(Some(brand))) {
+        return Ok(denied.into());
+    }
+    Ok(Verdict::Done(app.store.count_grants_by_brand(&live(filter), &by.access.reach, app.clock.now()).await?))
+}
+
 /// Ends every live grant that fits `filter`, whatever state it names, with an audit row for each. `shown` is the count that
 /// was confirmed: should more fit by now, nothing is done; fewer are no hindrance.
 ///

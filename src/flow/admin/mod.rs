@@ -19,6 +19,7 @@ mod passwords;
 pub mod personal_agents;
 pub mod receipts;
 pub mod resource_server_keys;
+pub mod search;
 pub mod session;
 pub mod shown;
 

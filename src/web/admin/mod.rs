@@ -23,6 +23,7 @@ mod personal_agents;
 mod receipt_list;
 pub mod receipts;
 pub mod resource_server_keys;
+mod search;
 
 use std::time::Duration;
 
@@ -30,18 +31,34 @@ use actix_web::cookie::Cookie;
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse};
 
+use super::extract::query::QueryProblem;
 use super::extract::session::Viewer;
 pub use super::pages::admin::Trouble;
 use super::pages::admin::{BadViewPage, Frame, Section, TroublePage};
 use super::{error, html};
+use crate::domain::administrator::Role;
 use crate::flow::Fault;
 
 use list::BadView;
 
 pub use account::{change_password, disable_second_factor, enable_second_factor, show_account};
-pub use grants::{export_grants, show_grants};
+pub use grants::{
+    export_evidence, export_grants, revoke_grant, revoke_grants, show_grant, show_grants, show_revoke_grants,
+};
 pub use log_in::{log_in, log_out, second_factor, show_log_in, show_second_factor};
-pub use personal_agents::{export_personal_agents, show_personal_agents};
+pub use personal_agents::{
+    change_personal_agent, disable_personal_agent, enable_personal_agent, export_personal_agents,
+    register_personal_agent, show_personal_agent, show_personal_agents, show_register_personal_agent,
+};
+pub use search::search;
+
+/// Refuses somebody whose role changes nothing, before anything of what they sent is looked at. The flows judge again.
+fn may_change(viewer: &Viewer) -> Result<(), HttpResponse> {
+    match viewer.caller().by.access.at_least(Role::Operator) {
+        Ok(()) => Ok(()),
+        Err(_) => Err(trouble(Some(viewer), Trouble::NotAllowed)),
+    }
+}
 
 /// What stands around a page that `viewer` looks at.
 fn frame(viewer: &Viewer, section: impl Into<Option<Section>>) -> Frame {
@@ -52,6 +69,11 @@ fn frame(viewer: &Viewer, section: impl Into<Option<Section>>) -> Frame {
 fn bad_view(viewer: &Viewer, section: Section, problem: &BadView) -> HttpResponse {
     let page = BadViewPage { frame: frame(viewer, section), problem: problem.to_string(), path: section.path() };
     html::respond(StatusCode::BAD_REQUEST, &page)
+}
+
+/// The same of a query that could not be read.
+fn bad_query(viewer: &Viewer, section: Section, problem: QueryProblem) -> HttpResponse {
+    bad_view(viewer, section, &problem.into())
 }
 
 /// The page that says what went wrong, to whoever looks.

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::admin::{
-    AccountPage, BadViewPage, DonePage, FormPage, ListPage, LogInPage, OverviewPage, SecondFactorPage, ThingPage,
-    TroublePage,
+    AccountPage, BadViewPage, DonePage, FormPage, GrantPage, ListPage, LogInPage, OverviewPage, PersonalAgentPage,
+    RegisterPage, RevokePage, RevokedPage, SearchPage, SecondFactorPage, ThingPage, TroublePage,
 };
 use super::{ClosingPage, CodePage, ConsentPage, ErrorPage, GrantsPage, Page};
 use crate::web::static_files;
@@ -32,6 +32,12 @@ pub fn samples() -> Vec<Sample> {
         written("admin-account", AccountPage::states()),
         written("admin-listing", ListPage::states()),
         written("admin-bad_view", BadViewPage::states()),
+        written("admin-grant", GrantPage::states()),
+        written("admin-revoke", RevokePage::states()),
+        written("admin-revoked", RevokedPage::states()),
+        written("admin-personal_agent", PersonalAgentPage::states()),
+        written("admin-register", RegisterPage::states()),
+        written("admin-search", SearchPage::states()),
         written("admin-trouble", TroublePage::states()),
         written("admin-overview", OverviewPage::states()),
         written("admin-thing", ThingPage::states()),
@@ -88,7 +94,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(pages, 14);
+        assert_eq!(pages, 18);
         assert!(pages >= 10, "{pages}");
     }
 

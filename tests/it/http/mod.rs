@@ -6,6 +6,7 @@ mod applying;
 mod assertion;
 mod clock_set_back;
 mod consent;
+mod console;
 mod console_parts;
 mod decision;
 mod delegation;

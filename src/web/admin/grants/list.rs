@@ -8,11 +8,11 @@ use crate::domain::page::{Direction, Page};
 use crate::flow::Fault;
 use crate::flow::admin::{Verdict, grants as flow};
 use crate::protocol::admin::GrantJson;
-use crate::store::{GrantCount, GrantFilter, GrantStanding};
+use crate::store::{GrantFilter, GrantStanding};
 use crate::web::admin::list::{Asked, BadView, Column, List, Listed, View, any_of};
 use crate::web::admin::names::{brand_name, brands, personal_agent_name};
 use crate::web::admin::personal_agents::address_of;
-use crate::web::pages::admin::{Action, Cell, Field, Section, Tone, counted};
+use crate::web::pages::admin::{Action, Cell, Field, Section, Tone, so_many};
 
 /// The grants that fit a filter.
 pub(in crate::web::admin) struct Grants(pub(in crate::web::admin) GrantFilter);
@@ -25,11 +25,6 @@ pub(in crate::web::admin) fn address_of_grant(id: &GrantId) -> String {
 /// The state of a grant as a cell.
 pub(in crate::web::admin) fn state(name: &'static str) -> Cell {
     Cell::State(name, if name == GrantStanding::Live.name() { Tone::Good } else { Tone::Quiet })
-}
-
-/// `1 214 grants of 3 Brands`.
-pub(in crate::web::admin) fn so_many(count: GrantCount) -> String {
-    format!("{} of {}", counted(count.grants, "grant", "grants"), counted(count.brands, "Brand", "Brands"))
 }
 
 impl List for Grants {

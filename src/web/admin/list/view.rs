@@ -164,9 +164,15 @@ impl View {
         !self.values.is_empty()
     }
 
-    /// What narrows it, as parameters.
-    pub(in crate::web::admin) fn values(&self) -> &[(&'static str, String)] {
-        &self.values
+    /// What narrows it, of the parameters `names`.
+    pub(in crate::web::admin) fn values(&self, names: &[&str]) -> Vec<(&'static str, String)> {
+        self.values.iter().filter(|(name, _)| names.contains(name)).cloned().collect()
+    }
+
+    /// The address of `path` that is narrowed by the same of the parameters `names`, and by one more.
+    pub(in crate::web::admin) fn with(&self, path: &str, names: &[&str], more: (&str, &str)) -> String {
+        let values = self.values.iter().filter(|(name, _)| names.contains(name));
+        address(path, values.map(|(name, value)| (*name, value.as_str())).chain(Some(more)))
     }
 
     /// The address of another path that is narrowed alike, but for the parameters `without`.
@@ -244,7 +250,12 @@ impl View {
     ) -> Field {
         let first = (String::new(), any.to_owned());
         let choices = std::iter::once(first).chain(choices).map(|(value, label)| Choice { value, label });
-        Field { control: Control::Choice(choices.collect()), ..self.field(name, label) }
+        let (mut choices, field) = (choices.collect::<Vec<_>>(), self.field(name, label));
+        // What narrows the list now stays chosen, though it is offered no longer: a Brand that was removed.
+        if !choices.iter().any(|choice| choice.value == field.value) {
+            choices.push(Choice { value: field.value.clone(), label: field.value.clone() });
+        }
+        Field { control: Control::Choice(choices), ..field }
     }
 }
 

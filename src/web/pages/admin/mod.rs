@@ -11,16 +11,20 @@ mod chart;
 mod done;
 mod form;
 mod frame;
+mod grant;
 mod key;
 mod list_samples;
 mod listing;
 mod log_in;
 mod overview;
 mod parts;
+mod personal_agent;
 mod qr;
 mod receipt;
 mod resource_server_key;
+mod revoke;
 mod sampled;
+mod search;
 mod second_factor;
 mod thing;
 mod trouble;
@@ -35,6 +39,7 @@ pub use brand_form::{Preview, TEMPLATE, applied_page, definition_form, remove_fo
 pub use done::DonePage;
 pub use form::{FormPage, Wrong, WrongKind};
 pub use frame::{Frame, Section};
+pub use grant::{Allowed, GrantPage};
 pub use key::{key_dates, key_page, key_state, leave_form, left_page, rotate_form, rotated_page};
 pub use listing::{
     Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
@@ -43,8 +48,11 @@ pub use listing::{
 pub use log_in::{LogInPage, WrongLogIn};
 pub use overview::OverviewPage;
 pub use parts::path;
+pub use personal_agent::{AgentFields, PersonalAgentPage, RegisterPage};
 pub use receipt::receipt_page;
 pub use resource_server_key::{made_page, make_form, revoke_form, revoked_page};
+pub use revoke::{RevokeAll, RevokePage, RevokedPage, so_many};
+pub use search::{HitLine, SearchPage};
 pub use second_factor::SecondFactorPage;
 pub use thing::ThingPage;
 pub use trouble::{Trouble, TroublePage};
