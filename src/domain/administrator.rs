@@ -151,6 +151,16 @@ impl Access {
         self.read(brand)
     }
 
+    /// May it erase what a row of the audit log of `brand`, or of the Provider, holds? That cannot be undone, and may be what
+    /// the eraser did: it is for owners.
+    ///
+    /// # Errors
+    /// [`Denied`].
+    pub fn erase(&self, brand: Option<&BrandId>) -> Result<(), Denied> {
+        self.at_least(Role::Owner)?;
+        self.read(brand)
+    }
+
     /// May it make, change and remove administrators and API keys whose access is `theirs`? Nobody gives what they have not.
     ///
     /// # Errors

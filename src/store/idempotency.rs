@@ -1,7 +1,7 @@
 //! What was answered to a write of the JSON API under an `Idempotency-Key`, and who carries one out at this moment.
 //!
-//! Of several at the same instant exactly one gets to carry it out: the row is claimed by a guarded write. One that was
-//! taken over can store nothing any more.
+//! Of several at the same instant exactly one gets to carry it out: the row is claimed by a guarded write. Nobody takes over
+//! from one that died, since nobody knows what it had done.
 
 use sqlx::{FromRow, query, query_as, query_scalar};
 
@@ -48,6 +48,8 @@ pub enum Claimed {
         /// At the latest until then.
         until: Timestamp,
     },
+    /// Whoever carried it out died: it was done, or was not.
+    Lost,
 }
 
 #[derive(FromRow)]
@@ -69,10 +71,7 @@ impl Store {
             VALUES ($1, $2, $3, $4, $5, $6)
             ON CONFLICT (api_key_id, key_digest) DO UPDATE SET request_digest = excluded.request_digest, status = NULL,
                 body = NULL, created_at = excluded.created_at, run = excluded.run, held_until = excluded.held_until
-            WHERE api_idempotency.created_at <= $7
-                OR (api_idempotency.status IS NULL AND api_idempotency.held_until <= $4
-                    AND api_idempotency.request_digest = excluded.request_digest)
-            RETURNING run";
+            WHERE api_idempotency.created_at <= $7 RETURNING run";
         const READ: &str = "SELECT request_digest, status, body, held_until FROM api_idempotency
             WHERE api_key_id = $1 AND key_digest = $2";
         let (api_key, key, request) = (claim.api_key.as_str(), claim.key.to_hex(), claim.request.to_hex());
@@ -100,12 +99,13 @@ impl Store {
                 (None, Some(Row { status: Some(status), body: Some(sealed), .. })) => {
                     Claimed::Answered { status, sealed }
                 }
+                (None, Some(row)) if row.held_until <= claim.at.millis() => Claimed::Lost,
                 (None, Some(row)) => Claimed::Running { until: Timestamp::from_millis(row.held_until) },
             });
         }
     }
 
-    /// Keeps what was answered. `false` when the claim was taken over or is forgotten: then nothing is kept.
+    /// Keeps what was answered. `false` when the claim is forgotten: then nothing is kept.
     ///
     /// # Errors
     /// [`StoreError`] when it could not be done.

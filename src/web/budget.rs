@@ -2,8 +2,7 @@
 //! true (RFC 6585 §4, PACT §6).
 //!
 //! An address is counted before anybody is authenticated; a caller only after its JWT was verified, so that nobody spends
-//! another's budget. A JWT or an API key that is refused is counted against the address, and none is looked at from an address that has
-//! nothing left.
+//! another's budget. A JWT that is refused is counted against the address, and none is looked at from an address that has nothing left.
 
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse};
 
@@ -25,7 +24,7 @@ pub enum Budget {
     Page,
     /// The same on the administrators' listener.
     Console,
-    /// Its address, while its API keys are refused.
+    /// Its address too, and answered as the JSON API does.
     ApiKey,
     /// The caller, which speaks A2A.
     A2aCaller,
@@ -43,14 +42,14 @@ pub(super) fn refusal(req: &HttpRequest, budget: Budget) -> Option<HttpResponse>
     req.extensions_mut().insert(budget);
     let counted = match budget {
         Budget::Unlimited => Ok(()),
-        Budget::Address => limits.address(&from),
+        Budget::Address | Budget::ApiKey => limits.address(&from),
         Budget::Page | Budget::Console => limits.page(&from),
-        Budget::ApiKey | Budget::A2aCaller | Budget::OAuthCaller => limits.address_left(&from),
+        Budget::A2aCaller | Budget::OAuthCaller => limits.address_left(&from),
     };
     counted.err().map(|spent| too_much(req, budget, spent))
 }
 
-/// Counts a request whose JWT or API key was refused.
+/// Counts a request whose JWT was refused.
 pub(super) fn note_refused(req: &HttpRequest) {
     // Of those that were looked at together some may find nothing left; they are answered like the others.
     let _ = app(req).limits.address(&client_address::counted(req));

@@ -82,12 +82,23 @@ pub struct BrandTable {
     /// Left out for a Brand of the Identity profile alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     delegation: Option<Delegation>,
+    /// Whether it makes a Brand, and changes none that has its name.
+    #[serde(skip)]
+    makes: bool,
 }
+
+/// Why a table that makes a Brand is refused beside one of its name.
+pub const NAME_TAKEN: &str = "name: is that of a Brand already; to change it, put it by its id";
 
 impl BrandTable {
     /// What the Brand is called.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// A Brand that is made with this id. `None` when the table names one.
+    pub fn made(self, id: BrandId) -> Option<Self> {
+        Some(Self { makes: true, ..self.identified(id)? })
     }
 
     /// The same Brand, by its id. `None` when the table names one.
@@ -362,6 +373,7 @@ fn brand(entropy: &Entropy, table: &BrandTable, before: &DirectoryRows, now: Tim
     }
     let mut namesakes = before.brands.iter().filter(|brand| brand.name == table.name);
     let id = match (&table.id, namesakes.next(), namesakes.next()) {
+        (Some(_), Some(_), _) if table.makes => return Err(NAME_TAKEN.to_owned()),
         (Some(id), ..) => id.clone(),
         (None, None, _) => BrandId::from_ulid(entropy.ulid(now)),
         (None, Some(namesake), None) => namesake.id.clone(),

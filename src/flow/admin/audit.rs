@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::app::App;
-use crate::domain::administrator::{Denied, Reach, Role};
+use crate::domain::administrator::Reach;
 use crate::domain::audit::chain::{Head, Report};
 use crate::domain::audit::recorded::Recorded;
 use crate::domain::audit::{Action, Chain, Entry};
@@ -85,18 +85,12 @@ pub async fn verify(
     Ok(Verdict::Done(()))
 }
 
-/// Erasing cannot be undone, and may be of what the eraser did: it is for owners.
-fn may_erase(by: &By, chain: &Chain) -> Result<(), Denied> {
-    by.access.at_least(Role::Owner)?;
-    by.access.change(chain.brand())
-}
-
 /// What [`erase`] would do.
 ///
 /// # Errors
 /// [`Fault`].
 pub async fn would_erase(app: &App, by: &By, chain: &Chain, sequence: i64) -> Result<Verdict<Erased>, Fault> {
-    if let Err(denied) = may_erase(by, chain) {
+    if let Err(denied) = by.access.erase(chain.brand()) {
         return Ok(denied.into());
     }
     Ok(match app.store.audit_has_payload(chain, sequence).await? {
@@ -111,7 +105,7 @@ pub async fn would_erase(app: &App, by: &By, chain: &Chain, sequence: i64) -> Re
 /// # Errors
 /// [`Fault`]; nothing is done.
 pub async fn erase(app: &App, by: &By, chain: &Chain, sequence: i64) -> Result<Verdict<Erased>, Fault> {
-    if let Err(denied) = may_erase(by, chain) {
+    if let Err(denied) = by.access.erase(chain.brand()) {
         return Ok(denied.into());
     }
     let entry = Entry {

@@ -1,8 +1,9 @@
 //! Writes of the JSON API that are sent again: under one `Idempotency-Key` a request is carried out once, and answered
 //! again with what was answered then.
 //!
-//! An answer is kept for a day, sealed under the master key, since it may hold a key that is shown once. A fault is not
-//! kept: the request was not carried out, or nobody knows. Refuses another request under the same key.
+//! An answer is kept for a day, sealed under the master key, since it may hold a key that is shown once. A request that was not
+//! carried out, since too much was under way, may be sent again. One of which nobody knows whether it was, since the program
+//! died or something went wrong, is never carried out again: who sent it looks. Refuses another request under the same key.
 
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub enum Begun {
     Again(Kept),
     /// Another request came under this key.
     Another,
+    /// It was begun, and nobody knows whether it was done.
+    Lost,
     /// It is being carried out.
     Running {
         /// At the latest after so long it is not.
@@ -67,6 +70,7 @@ pub async fn begin(app: &App, api_key: &ApiKeyId, key: &str, request: &str) -> R
             Begun::Again(Kept { status, body })
         }
         Claimed::Another => Begun::Another,
+        Claimed::Lost => Begun::Lost,
         Claimed::Running { until } => Begun::Running { wait: until.since(now) },
     })
 }

@@ -14,7 +14,7 @@ use crate::flow::admin::api_keys;
 use crate::limits::Spent;
 use crate::secret::Secret;
 use crate::web::app;
-use crate::web::extract::csrf::submitted;
+use crate::web::extract::csrf::submitted_by;
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::extract::strict_form::Form;
 use crate::web::pages::admin::{
@@ -68,7 +68,7 @@ pub async fn show_create(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Makes an administrator.
 pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, REPEATABLE).await?;
+        let submitted = submitted_by(Role::Owner, &req, payload, REPEATABLE).await?;
         let (viewer, sent) = (submitted.viewer(), submitted.form());
         let (app, by) = (app(&req), &viewer.caller().by);
         allowed(viewer, by.access.at_least(Role::Owner))?;
@@ -134,7 +134,7 @@ pub async fn show_deed(req: HttpRequest, _payload: web::Payload) -> HttpResponse
 /// Does it.
 pub async fn deed(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, REPEATABLE).await?;
+        let submitted = submitted_by(Role::Owner, &req, payload, REPEATABLE).await?;
         let (viewer, sent) = (submitted.viewer(), submitted.form());
         let (app, by, deed) = (app(&req), &viewer.caller().by, deed_of(&req, viewer)?);
         allowed(viewer, by.access.at_least(Role::Owner))?;

@@ -11,7 +11,7 @@ use crate::domain::administrator::Role;
 use crate::domain::id::ApiKeyId;
 use crate::flow::admin::api_keys::{self as flow, MadeApiKey};
 use crate::web::app;
-use crate::web::extract::csrf::submitted;
+use crate::web::extract::csrf::submitted_by;
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::pages::admin::{Section, TypedKey, Wrong, key_form, made_key_page, revoke_key_form, revoked_key_page};
 use crate::web::site::path_parameter;
@@ -33,7 +33,7 @@ pub async fn show_create(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Makes a key, and shows it this once.
 pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, REPEATABLE).await?;
+        let submitted = submitted_by(Role::Owner, &req, payload, REPEATABLE).await?;
         let (viewer, sent) = (submitted.viewer(), submitted.form());
         let (app, by) = (app(&req), &viewer.caller().by);
         allowed(viewer, by.access.at_least(Role::Owner))?;
@@ -81,7 +81,7 @@ pub async fn show_revoke(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Revokes a key.
 pub async fn revoke(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Owner, &req, payload, &[]).await?;
         let viewer = submitted.viewer();
         let (app, by, id) = (app(&req), &viewer.caller().by, key_of(&req, viewer)?);
         let just_now = settled(viewer, flow::revoke(app, by, &id).await)?;

@@ -5,11 +5,12 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use super::answer::{allowed, answered, form, not_there, settled, shown};
 use super::audit_list::AuditRows;
 use super::{frame, list};
+use crate::domain::administrator::Role;
 use crate::domain::audit::Chain;
 use crate::flow::admin::audit as flow;
 use crate::store::Erased;
 use crate::web::app;
-use crate::web::extract::csrf::submitted;
+use crate::web::extract::csrf::{submitted, submitted_by};
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::pages::admin::{Section, Wrong, erase_form, erased_page, row_page, verified_page, verify_form};
 use crate::web::site::path_parameter;
@@ -52,7 +53,7 @@ pub async fn show_erase(req: HttpRequest, _payload: web::Payload) -> HttpRespons
 
 async fn erase_again(req: &HttpRequest, viewer: &Viewer, wrong: Option<Wrong>) -> Result<HttpResponse, HttpResponse> {
     let (by, (chain, sequence)) = (&viewer.caller().by, row_of(req, viewer)?);
-    allowed(viewer, by.access.change(chain.brand()))?;
+    allowed(viewer, by.access.erase(chain.brand()))?;
     let row = settled(viewer, flow::show(app(req), by, &chain, sequence).await)?;
     let around = frame(viewer, Section::Audit);
     if row.payload.is_none() {
@@ -64,10 +65,10 @@ async fn erase_again(req: &HttpRequest, viewer: &Viewer, wrong: Option<Wrong>) -
 /// Erases the personal data of a row whose number was typed.
 pub async fn erase(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Owner, &req, payload, &[]).await?;
         let viewer = submitted.viewer();
         let (by, (chain, sequence)) = (&viewer.caller().by, row_of(&req, viewer)?);
-        allowed(viewer, by.access.change(chain.brand()))?;
+        allowed(viewer, by.access.erase(chain.brand()))?;
         let typed = submitted.form().one("typed").unwrap_or_default();
         if typed.trim() != sequence.to_string() {
             let wrong = Wrong::input("What was typed is not the row's number.");

@@ -8,6 +8,7 @@ use super::{fault, frame, list};
 use crate::app::App;
 use crate::crypto::codes;
 use crate::domain::addresses::Addresses;
+use crate::domain::administrator::Role;
 use crate::domain::id::BrandId;
 use crate::domain::page::{ByTime, Direction, Paging};
 use crate::flow::Fault;
@@ -15,7 +16,7 @@ use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, apply, one_brand, writt
 use crate::flow::admin::brands::{self as flow, Removed};
 use crate::flow::admin::{By, Run, keys, resource_server_keys};
 use crate::web::app;
-use crate::web::extract::csrf::{Submitted, submitted, submitted_definition};
+use crate::web::extract::csrf::{Submitted, submitted_by, submitted_definition};
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::pages::admin::{
     BrandView, Preview, Section, TEMPLATE, Wrong, applied_page, brand_page, definition_form, remove_form, removed_page,
@@ -201,7 +202,7 @@ async fn remove_again(req: &HttpRequest, viewer: &Viewer, wrong: Option<Wrong>) 
 /// Removes a Brand whose name was typed.
 pub async fn remove(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Operator, &req, payload, &[]).await?;
         let (viewer, id) = (submitted.viewer(), brand_of(&req, submitted.viewer())?);
         let typed = submitted.form().one("typed").unwrap_or_default();
         match settled(viewer, flow::remove(app(&req), &viewer.caller().by, &id, typed).await)? {

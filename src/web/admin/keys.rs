@@ -7,12 +7,13 @@ use super::brands::brand_of;
 use super::key_list::Keys;
 use super::names::brand_name;
 use super::{frame, list};
+use crate::domain::administrator::Role;
 use crate::domain::id::KeyId;
 use crate::flow::admin::Run;
 use crate::flow::admin::brands::show as show_brand;
 use crate::flow::admin::keys::{self as flow, Leaves, Left};
 use crate::web::app;
-use crate::web::extract::csrf::submitted;
+use crate::web::extract::csrf::submitted_by;
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::pages::admin::{Section, Wrong, key_page, leave_form, left_page, rotate_form, rotated_page};
 use crate::web::site::path_parameter;
@@ -58,7 +59,7 @@ pub async fn show_rotate(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Gives a Brand a new key.
 pub async fn rotate(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Operator, &req, payload, &[]).await?;
         let viewer = submitted.viewer();
         let (app, by) = (app(&req), &viewer.caller().by);
         let brand = brand_of(&req, viewer)?;
@@ -124,7 +125,7 @@ async fn leave_again(
 
 async fn leave(req: &HttpRequest, payload: web::Payload, leaves: Leaves) -> HttpResponse {
     answered(async {
-        let submitted = submitted(req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Operator, req, payload, &[]).await?;
         let (viewer, id) = (submitted.viewer(), key_of(req, submitted.viewer())?);
         let typed = submitted.form().one("typed").unwrap_or_default();
         if leaves == Leaves::Compromised && typed.trim() != id.as_str() {

@@ -6,11 +6,12 @@ use super::answer::{allowed, answered, form, not_there, settled, shown};
 use super::brands::brand_of;
 use super::frame;
 use super::names::brand_name;
+use crate::domain::administrator::Role;
 use crate::domain::id::ResourceServerKeyId;
 use crate::flow::admin::brands::show as show_brand;
 use crate::flow::admin::resource_server_keys::{self as flow, CreatedKey, RevokedKey};
 use crate::web::app;
-use crate::web::extract::csrf::submitted;
+use crate::web::extract::csrf::submitted_by;
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::pages::admin::{Section, Wrong, made_page, make_form, revoke_form, revoked_page};
 use crate::web::site::path_parameter;
@@ -30,7 +31,7 @@ pub async fn show_create(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Makes a key, and shows it this once.
 pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Operator, &req, payload, &[]).await?;
         let viewer = submitted.viewer();
         let (app, by, brand) = (app(&req), &viewer.caller().by, brand_of(&req, viewer)?);
         allowed(viewer, by.access.change(Some(&brand)))?;
@@ -75,7 +76,7 @@ pub async fn show_revoke(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 /// Revokes a key.
 pub async fn revoke(req: HttpRequest, payload: web::Payload) -> HttpResponse {
     answered(async {
-        let submitted = submitted(&req, payload, &[]).await?;
+        let submitted = submitted_by(Role::Operator, &req, payload, &[]).await?;
         let viewer = submitted.viewer();
         let (app, by, id) = (app(&req), &viewer.caller().by, key_of(&req, viewer)?);
         let revoked = settled(viewer, flow::revoke(app, by, &id).await)?;

@@ -50,7 +50,7 @@ const fn usual_days() -> u32 {
 
 impl Written for NewKey {}
 
-/// The keys within reach, newest first, those that were revoked or have run out included; at most 1 000.
+/// The keys within reach, newest first, those that were revoked or have run out included.
 pub async fn list(call: Call) -> Answer<PageJson<ApiKeyJson>> {
     let now = call.app.clock.now();
     let all = api_keys::list(&call.app, &call.by).await?;

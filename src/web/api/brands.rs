@@ -6,12 +6,12 @@ use serde::Deserialize;
 use super::input::{Fields, Listing, Search, Written};
 use super::operation::{Answer, Call};
 use super::problem::{Problem, done};
+use crate::app::App;
 use crate::domain::check::LINE;
 use crate::domain::id::BrandId;
-use crate::domain::page::{Direction, Paging};
-use crate::flow::admin::Run;
-use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, BrandTable, apply};
+use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, apply};
 use crate::flow::admin::brands::{self, Removed};
+use crate::flow::admin::{By, Run};
 use crate::protocol::admin::{AppliedJson, BrandJson, ChangeJson, PageJson, RemovedJson};
 use crate::store::{BrandFilter, BrandSort};
 
@@ -76,36 +76,28 @@ pub async fn show(call: Call<OneBrand>) -> Answer<BrandJson> {
 
 /// Makes one, with an id that is minted.
 pub async fn create(call: Call<(), How, BrandTable>) -> Answer<AppliedJson> {
-    let Call { app, by, path, query, body } = call;
-    let first = Paging::new(BrandSort::Name, Direction::Ascending, Paging::<BrandSort>::MOST, None)?;
-    let filter = BrandFilter { search: Some(body.name().to_owned()), removed: Some(false), id: None };
-    let namesakes = done(brands::list(&app, &by, &filter, &first).await?, WHAT)?;
-    let is_taken = namesakes.items.iter().any(|known| known.brand.name == body.name());
-    let brand_id = BrandId::from_ulid(app.entropy.ulid(app.clock.now()));
-    let call = Call { app, by, path, query, body };
-    // Who may make none is told that, whatever there is.
-    if is_taken && call.by.access.change(None).is_ok() {
-        return Err(Problem::Conflict {
-            detail: "there is a Brand of this name already; to change it, put it by its id".to_owned(),
-            parameter: Some("name".to_owned()),
-        });
-    }
-    applied(call, brand_id).await
+    let Call { app, by, query, body, .. } = call;
+    let id = BrandId::from_ulid(app.entropy.ulid(app.clock.now()));
+    let table = body.made(id).ok_or_else(no_id)?;
+    applied(&app, &by, &query, table).await
 }
 
 /// Makes one with this id, or changes it to what the body says.
 pub async fn put(call: Call<OneBrand, How, BrandTable>) -> Answer<AppliedJson> {
     let Call { app, by, path, query, body } = call;
-    applied(Call { app, by, path: (), query, body }, path.brand_id).await
+    let table = body.identified(path.brand_id).ok_or_else(no_id)?;
+    applied(&app, &by, &query, table).await
 }
 
-async fn applied(call: Call<(), How, BrandTable>, id: BrandId) -> Answer<AppliedJson> {
-    let Call { app, by, query, body, .. } = call;
-    let table = body.identified(id).ok_or_else(|| Problem::invalid("id", "stands in the path, or is minted"))?;
+fn no_id() -> Problem {
+    Problem::invalid("id", "stands in the path, or is minted")
+}
+
+async fn applied(app: &App, by: &By, query: &How, table: BrandTable) -> Answer<AppliedJson> {
     let dry_run = query.dry_run == Some(true);
     let run = if dry_run { Run::Dry } else { Run::Real };
     let file = ApplyFile { brand: vec![table], ..ApplyFile::default() };
-    match done(apply(&app, &file, &by, run).await?, WHAT)? {
+    match done(apply(app, &file, by, run).await?, WHAT)? {
         ApplyOutcome::Done { changes, narrowed, ended } => Ok(AppliedJson {
             changes: changes.into_iter().map(ChangeJson::from).collect(),
             grants_narrowed: narrowed,
@@ -114,6 +106,10 @@ async fn applied(call: Call<(), How, BrandTable>, id: BrandId) -> Answer<Applied
         }),
         ApplyOutcome::Refused(problem) => {
             let problem = problem.strip_prefix("brand[0].").unwrap_or(&problem);
+            if problem == NAME_TAKEN {
+                let detail = problem.split_once(": ").map_or(problem, |(_, detail)| detail).to_owned();
+                return Err(Problem::Conflict { detail, parameter: Some("name".to_owned()) });
+            }
             let (parameter, detail) = problem.split_once(": ").unwrap_or(("body", problem));
             // What is wrong with several Brands together names one of them first.
             let parameter = if parameter.starts_with("brand ") { "delegation.auth_origin" } else { parameter };

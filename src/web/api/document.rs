@@ -20,9 +20,11 @@ A role that does not allow an operation gets 403; what belongs to a Brand out of
 is wrong is told as `application/problem+json` (RFC 9457), with the `parameter` where it is one. Ids that hold a slash, \
 such as issuers, are percent-encoded in a path. Lists come in pages: `nextCursor` of one asks for the next.
 
-A write may carry an `Idempotency-Key`. It is carried out once; sent again within 24 hours, it gets the same answer with \
-`Idempotency-Replayed: true`. Another request under the same key is refused (422), and so is the same one while the first \
-is still being carried out (409). Faults (5xx) are not kept.";
+A write may carry an `Idempotency-Key`. It is carried out once at most; sent again within 24 hours, it gets the same \
+answer with `Idempotency-Replayed: true`. Another request under the same key is refused (422), and so is the same one while \
+the first is still being carried out (409 `under-way`). After 503 and 429 nothing was done, and the same may be sent again. \
+When something went wrong in the middle nobody knows whether it was done, and it is not done a second time (409 \
+`outcome-unknown`): look, and use another key.";
 
 /// The document as JSON.
 pub fn text() -> &'static str {

@@ -148,6 +148,9 @@ pub async fn evidence(call: Call<OneGrant>) -> Answer<EvidenceJson> {
             "nothing was exported, since the record was altered: {}",
             problems.join("; ")
         ))),
+        Exported::NoKey => Err(Problem::conflict(
+            "nothing was exported: every key of the Brand was given up, and nobody can sign for it",
+        )),
     }
 }
 

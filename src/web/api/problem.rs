@@ -43,6 +43,8 @@ pub enum Problem {
         /// At the latest after so long it is not.
         wait: Duration,
     },
+    /// The first request under this idempotency key was begun, and nobody knows whether it was done: 409.
+    OutcomeUnknown,
     /// The request cannot be read: 400.
     Malformed {
         /// Where, in words.
@@ -82,6 +84,15 @@ impl Problem {
     /// It cannot be done as things are.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::Conflict { detail: detail.into(), parameter: None }
+    }
+
+    /// Whether nothing was done, and the same may be sent again.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Self::TooMany(_) | Self::Busy(_) => true,
+            Self::Fault(fault) => fault.is_passing(),
+            _ => false,
+        }
     }
 
     /// A thing that `parameter` of the body names is not there.

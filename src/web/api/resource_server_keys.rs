@@ -48,7 +48,7 @@ pub struct NewKey {
 
 impl Written for NewKey {}
 
-/// The keys, newest first, at most 1 000.
+/// The keys, newest first.
 pub async fn list(call: Call<(), Which>) -> Answer<PageJson<ResourceServerKeyJson>> {
     let now = call.app.clock.now();
     let all = done(keys::list(&call.app, &call.by, call.query.brand.as_ref()).await?, "such Brand")?;

@@ -1,12 +1,14 @@
 //! A request to an operation, from its key to its answer: who asks comes first, then the request is read, and then it is
 //! carried out, once for each idempotency key.
 
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::http::header;
 use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpRequest, HttpResponse, rt};
+use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
@@ -14,11 +16,13 @@ use super::input::{read_query, typed};
 use super::operation::{Operation, Raw, Run};
 use super::problem::Problem;
 use crate::app::App;
+use crate::domain::administrator::Role;
+use crate::domain::id::ApiKeyId;
 use crate::flow::admin::idempotency::{self, Begun, Kept};
 use crate::web::extract::api_key::key_caller;
 use crate::web::extract::body::{BodyProblem, MAX_JSON_BYTES, read_json_body};
 use crate::web::site::path_parameter;
-use crate::web::{budget, error, shared_app};
+use crate::web::{error, shared_app};
 
 /// Names a write, so that it is carried out once however often it is sent.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -30,9 +34,12 @@ pub async fn answer(operation: Rc<Operation>, req: HttpRequest, payload: Payload
 
 async fn answered(operation: &Operation, req: &HttpRequest, payload: Payload) -> Result<HttpResponse, Problem> {
     let Some(caller) = key_caller(req).await? else {
-        budget::note_refused(req);
         return Err(Problem::Unauthenticated);
     };
+    // Before anything else of it is looked at, and before anything is written for it.
+    if operation.effect.writes() && caller.by.access.at_least(Role::Operator).is_err() {
+        return Err(Problem::Forbidden);
+    }
     let app = shared_app(req);
     let query = read_query(req.query_string(), &operation.in_query)?;
     let path = operation
@@ -43,31 +50,45 @@ async fn answered(operation: &Operation, req: &HttpRequest, payload: Payload) ->
     let idempotency_key = if operation.effect.writes() { key_of(req)? } else { None };
     let body = read_body(&app, operation, req, payload).await?;
     let request = format!("{} {}\n{}", req.method(), req.uri(), String::from_utf8_lossy(&body));
+    // A key that was revoked while the body came does nothing any more.
+    let caller =
+        if operation.effect.writes() { key_caller(req).await?.ok_or(Problem::Unauthenticated)? } else { caller };
     let run = operation.prepare(Raw { app: Arc::clone(&app), by: caller.by, path, query, body })?;
     let status = operation.status;
     let Some(key) = idempotency_key else {
         return Ok(carried_out(run, status, operation.effect.writes()).await);
     };
-    match idempotency::begin(&app, &caller.key, &key, &request).await? {
-        Begun::Again(kept) => Ok(error::api_again(kept)),
-        Begun::Another => Err(Problem::AnotherRequest),
-        Begun::Running { wait } => Err(Problem::UnderWay { wait }),
-        Begun::Run(claim) => {
-            // It goes on when the client does not wait for it: what was done is answered when it asks again.
-            let kept = async move {
-                let answer = written(run, status).await;
-                let done = match &answer {
-                    Ok(kept) => idempotency::keep(&app, &claim, kept).await,
-                    Err(_) => idempotency::give_up(&app, &claim).await,
-                };
-                if let Err(fault) = done {
-                    error::log_fault(&fault);
-                }
-                answer.map_or_else(error::problem, error::api_kept)
-            };
-            Ok(rt::spawn(kept.in_current_span()).await.unwrap_or_else(|_| error::problem(Problem::Panicked)))
-        }
+    // It goes on when the client does not wait for it: what was done is answered when it asks again.
+    let once = async move { carried_out_once(&app, &caller.key, &key, &request, run, status).await };
+    rt::spawn(once.in_current_span()).await.unwrap_or(Err(Problem::Panicked))
+}
+
+/// Carries a request out that has an idempotency key, unless it was before.
+async fn carried_out_once(
+    app: &App,
+    api_key: &ApiKeyId,
+    key: &str,
+    request: &str,
+    run: Run,
+    status: u16,
+) -> Result<HttpResponse, Problem> {
+    let claim = match idempotency::begin(app, api_key, key, request).await? {
+        Begun::Run(claim) => claim,
+        Begun::Again(kept) => return Ok(error::api_again(kept)),
+        Begun::Another => return Err(Problem::AnotherRequest),
+        Begun::Running { wait } => return Err(Problem::UnderWay { wait }),
+        Begun::Lost => return Err(Problem::OutcomeUnknown),
+    };
+    let answer = AssertUnwindSafe(written(run, status)).catch_unwind().await.unwrap_or(Err(Problem::Panicked));
+    let done = match &answer {
+        Ok(kept) => idempotency::keep(app, &claim, kept).await,
+        Err(problem) if problem.is_passing() => idempotency::give_up(app, &claim).await,
+        Err(_) => idempotency::keep(app, &claim, &error::kept_unknown()).await,
+    };
+    if let Err(fault) = done {
+        error::log_fault(&fault);
     }
+    answer.map(error::api_kept)
 }
 
 /// Carries a request out. One that changes something is not broken off when its client leaves.

@@ -154,7 +154,7 @@ fn about_keys() -> Vec<Op> {
         Op::get(
             "/resource-server-keys",
             "listResourceServerKeys",
-            "The resource-server keys, newest first, at most 1 000.",
+            "The resource-server keys, newest first.",
             resource_server_keys::list,
         ),
         Op::post(
@@ -262,7 +262,7 @@ fn about_administrators() -> Vec<Op> {
 
 fn about_api_keys() -> Vec<Op> {
     vec![
-        Op::get("/api-keys", "listApiKeys", "The API keys within reach, newest first, at most 1 000.", api_keys::list),
+        Op::get("/api-keys", "listApiKeys", "The API keys within reach, newest first.", api_keys::list),
         Op::post("/api-keys", "createApiKey", "Make an API key. It is shown now or never.", api_keys::create)
             .owning()
             .creating()

@@ -47,6 +47,7 @@ kinds! {
     TOO_SLOW: "too-slow", "The body did not arrive in time", REQUEST_TIMEOUT;
     CONFLICT: "conflict", "It cannot be done as things are", CONFLICT;
     UNDER_WAY: "under-way", "The same request is being carried out", CONFLICT;
+    OUTCOME_UNKNOWN: "outcome-unknown", "Nobody knows whether it was done", CONFLICT;
     TOO_LARGE: "too-large", "The body is too large", PAYLOAD_TOO_LARGE;
     NOT_JSON: "not-json", "The body is not plain JSON", UNSUPPORTED_MEDIA_TYPE;
     INVALID: "invalid", "A parameter is not what it must be", UNPROCESSABLE_ENTITY;
@@ -92,6 +93,11 @@ impl Told {
                 wait: Some(wait),
                 ..told(Kind::UNDER_WAY, "the first request under this idempotency key has not been answered yet")
             },
+            Problem::OutcomeUnknown => told(
+                Kind::OUTCOME_UNKNOWN,
+                "the first request under this idempotency key was begun, and something went wrong: look whether it was done, \
+                 and send it again under another key if it was not",
+            ),
             Problem::Malformed { detail, parameter } => Self { parameter, ..told(Kind::MALFORMED, detail) },
             Problem::TooLarge => told(Kind::TOO_LARGE, "a body has at most 64 KiB"),
             Problem::NotJson => {
@@ -168,9 +174,15 @@ pub fn kept_problem(problem: Problem) -> Result<Kept, Problem> {
         Problem::NoMethod { .. } | Problem::TooSlow | Problem::Conflict { .. } | Problem::UnderWay { .. } => {
             Ok(kept(Told::of(problem)))
         }
+        Problem::OutcomeUnknown => Ok(kept(Told::of(problem))),
         Problem::Malformed { .. } | Problem::TooLarge | Problem::NotJson => Ok(kept(Told::of(problem))),
         Problem::Invalid { .. } | Problem::AnotherRequest => Ok(kept(Told::of(problem))),
     }
+}
+
+/// What is kept of a request that went wrong in the middle.
+pub fn kept_unknown() -> Kept {
+    kept(Told::of(Problem::OutcomeUnknown))
 }
 
 fn kept(told: Told) -> Kept {
@@ -203,5 +215,6 @@ const REPLAYED: &str = "idempotency-replayed";
 fn stored_nowhere(status: StatusCode) -> HttpResponseBuilder {
     let mut response = HttpResponse::build(status);
     response.insert_header((header::CACHE_CONTROL, "no-store"));
+    response.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
     response
 }

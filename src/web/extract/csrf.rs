@@ -9,6 +9,7 @@ use super::cookie::{self, AdminCookie};
 use super::session::{Viewer, viewer_of};
 use super::strict_form::{Form, FormProblem, MAX_FORM_BYTES, read_form_of};
 use crate::crypto::codes;
+use crate::domain::administrator::Role;
 use crate::web::admin::{self, Trouble};
 use crate::web::extract::own_page::is_from_own_page;
 use crate::web::site::admin_origin;
@@ -33,6 +34,13 @@ impl Submitted {
         &self.viewer
     }
 
+    fn at_least(self, role: Role) -> Result<Self, HttpResponse> {
+        match self.viewer.caller().by.access.at_least(role) {
+            Ok(()) => Ok(self),
+            Err(_) => Err(admin::trouble(Some(&self.viewer), Trouble::NotAllowed)),
+        }
+    }
+
     /// What it holds.
     pub const fn form(&self) -> &Form {
         &self.form
@@ -54,9 +62,10 @@ pub async fn submitted(
 /// The same for a form with a Brand's definition.
 ///
 /// # Errors
-/// As [`submitted`].
+/// As [`submitted_by`] of operators.
 pub async fn submitted_definition(req: &HttpRequest, payload: web::Payload) -> Result<Submitted, HttpResponse> {
-    submitted_of(req, payload, &[], MAX_DEFINITION_BYTES).await
+    let submitted = submitted_of(req, payload, &[], MAX_DEFINITION_BYTES).await?;
+    submitted.at_least(Role::Operator)
 }
 
 async fn submitted_of(
@@ -73,6 +82,20 @@ async fn submitted_of(
         return Err(admin::trouble(None, Trouble::FormNotTaken));
     }
     Ok(Submitted { viewer, form })
+}
+
+/// Takes a form of an administrator whose role is `role` or a higher one: whose is not is told so before anything of what they
+/// sent is looked at. The flows judge again.
+///
+/// # Errors
+/// As [`submitted`], and 403 for another role.
+pub async fn submitted_by(
+    role: Role,
+    req: &HttpRequest,
+    payload: web::Payload,
+    repeatable: &[&str],
+) -> Result<Submitted, HttpResponse> {
+    submitted(req, payload, repeatable).await?.at_least(role)
 }
 
 /// Takes a form of somebody who is not logged in yet, from a page that this browser was given with `cookie`.

@@ -67,6 +67,11 @@ pub async fn export_evidence(req: HttpRequest, _payload: web::Payload) -> HttpRe
                 Notice::wrong("Nothing was exported, since the record was altered; assent audit verify says more.");
             return page(&req, &viewer, &id, |_| Some((wrong, problems))).await;
         }
+        Ok(Verdict::Done(Exported::NoKey)) => {
+            let wrong =
+                Notice::wrong("Nothing was exported: every key of the Brand was given up, and nobody can sign for it.");
+            return page(&req, &viewer, &id, |_| Some((wrong, Vec::new()))).await;
+        }
         Ok(Verdict::Forbidden) => return trouble(Some(&viewer), Trouble::NotAllowed),
         Ok(Verdict::NotThere) => return trouble(Some(&viewer), Trouble::NotFound),
         Err(error) => return fault(Some(&viewer), &error),

@@ -47,7 +47,7 @@ pub fn row_page(frame: Frame, access: &Access, row: &Recorded) -> ThingPage {
     match &row.payload {
         Some(payload) => {
             blocks.extend(changes(payload));
-            if Chain::from_column(&row.brand).is_ok_and(|chain| access.change(chain.brand()).is_ok()) {
+            if Chain::from_column(&row.brand).is_ok_and(|chain| access.erase(chain.brand()).is_ok()) {
                 deeds.push(Link::new("Erase its personal data", format!("{}/erase", row_path(row))));
             }
         }
