@@ -19,7 +19,7 @@ use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
 use crate::protocol::oauth::{ErrorCode, ErrorResponse};
 
-pub use problem::{Kind, api_again, api_json, api_kept, kept_problem, problem};
+pub use problem::{Kind, api_again, api_json, api_kept, kept_problem, kept_unknown, problem};
 
 /// The challenge of a request without a good personal-agent JWT (PACT §3.4).
 const CHALLENGE: &str = r#"Bearer realm="a2a""#;
