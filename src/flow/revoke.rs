@@ -33,9 +33,9 @@ pub async fn revoke(
         }
     };
     let Some(id) = grant else { return Ok(()) };
-    let grant = app.store.grant(&id).await?;
-    if !grant.is_some_and(|it| it.brand == hosted.brand.id && it.caller == *caller && it.is_live(now)) {
-        return Ok(());
+    match app.store.grant(&id).await? {
+        Some(grant) if grant.brand == hosted.brand.id && grant.caller == *caller && grant.is_live(now) => {}
+        Some(_) | None => return Ok(()),
     }
     let actor = Actor::PersonalAgent(caller.issuer.to_string());
     let entry = entry(&hosted.brand.id, now, actor, Action::GrantEnded, &id, request, json!({}));
