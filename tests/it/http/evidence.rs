@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 use std::time::Duration;
 
 use assent::crypto::evidence::{Problem, check, sign};
@@ -24,11 +23,11 @@ use assent::outbound::Method;
 use assent::protocol::evidence::Document;
 use assent::store::Erased;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::support::database::{Database, Kind, on_both_databases};
 use crate::support::flow::{Page, Tokens};
-use crate::support::world::{CLUB, MASTER_KEY, SHOP, World, brand_table, configuration, interface_url, owner};
+use crate::support::process::Program;
+use crate::support::world::{CLUB, MASTER_KEY, SHOP, World, brand_table, interface_url, owner};
 
 fn by(access: Access) -> By {
     By { actor: Actor::Administrator("auditor".to_owned()), access, request: RequestId("test".to_owned()) }
@@ -98,46 +97,6 @@ fn altered(value: &Value) -> Value {
         Value::Bool(flag) => json!(!flag),
         Value::Null => json!("2026-01-01T00:00:00.000Z"),
         Value::Array(_) | Value::Object(_) => panic!("a leaf"),
-    }
-}
-
-/// The program in a place with this database's configuration.
-struct Program(TempDir);
-
-impl Program {
-    fn new(db: &Database) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        fs::write(place.path().join("assent.toml"), configuration(db)).unwrap();
-        Self(place)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Output {
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(self.0.path());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSENT_")) {
-            command.env_remove(name);
-        }
-        command.output().unwrap()
-    }
-
-    fn assent(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.run(env!("CARGO_BIN_EXE_assent"), arguments);
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-    }
-
-    /// The same without any network, where this machine lets us take it away.
-    fn offline(&self, arguments: &[&str]) -> (i32, String, String) {
-        if !self.run("unshare", &["-n", "true"]).status.success() {
-            return self.assent(arguments);
-        }
-        let output = self.run("unshare", &[&["-n", env!("CARGO_BIN_EXE_assent")][..], arguments].concat());
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 }
 
@@ -476,7 +435,7 @@ on_both_databases! {
         assert_eq!(code, 0, "{error}");
         program.write("evidence.json", &document);
         program.write("jwks.json", &published(&world, SHOP).await);
-        fs::remove_file(program.0.path().join("assent.toml")).unwrap();
+        fs::remove_file(program.place().join("assent.toml")).unwrap();
         let verify = |more: &[&str]| program.offline(&[&["evidence", "verify", "evidence.json"], more].concat());
         let (code, said, error) = verify(&["--jwks", "jwks.json", "--brand", &interface_url(SHOP)]);
         assert_eq!((code, error.as_str()), (0, ""), "{said}");

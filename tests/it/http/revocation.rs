@@ -1,15 +1,20 @@
 //! The end of a grant over HTTP (RFC 7009; PACT §5.4): whoever ends it, everything under it ends at once, on every node.
 
-use assent::domain::id::GrantId;
-use assent::flow::admin::Verdict;
-use assent::flow::admin::grants::{RevokedGrant, revoke};
+use assent::crypto::codes;
+use assent::domain::administrator::{Access, Role};
 use assent::outbound::Method;
 use serde_json::json;
 
 use crate::support::client::Answer;
+use crate::support::console::{access, hidden};
 use crate::support::database::{Database, on_both_databases};
 use crate::support::flow::{Codes, Page, Tokens};
-use crate::support::world::{AIRLINE, CLUB, SHOP, World, owner};
+use crate::support::process::Program;
+use crate::support::world::{AIRLINE, CLUB, SHOP, World};
+
+const PERSONAL_AGENT: &str = "actor_kind=personal_agent actor=https://pa.example.com";
+const USER: &str = "actor_kind=user actor=jane";
+const COMMAND_LINE: &str = "actor_kind=administrator actor=command line";
 
 /// A grant in full use: everything that must end with it.
 struct Connected {
@@ -85,8 +90,21 @@ async fn assert_ended(world: &World, db: &Database, it: &Connected) {
     assert_eq!(db.contents().await, before);
 }
 
-/// Ends the grant by `end`, then looks at it on the node that ended it and on another.
-async fn everything_ends(db: &Database, ended_by: &str, end: impl AsyncFnOnce(&World, &Connected)) {
+/// Which grants end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    One,
+    All,
+}
+
+/// Ends the grant by `end`, which tells who did as the audit log names them, then looks at it on the node that ended it and on
+/// another.
+async fn everything_ends(
+    db: &Database,
+    ended_by: &str,
+    which: Which,
+    end: impl AsyncFnOnce(&World, &Connected) -> String,
+) {
     let world = World::start(db).await;
     let other = world.another_node(db).await;
     let it = connect(&world).await;
@@ -100,14 +118,24 @@ async fn everything_ends(db: &Database, ended_by: &str, end: impl AsyncFnOnce(&W
         (CLUB, "user-1", world.tokens(CLUB, "user-1", "jane", &["orders:read"]).await),
     ];
 
-    end(&world, &it).await;
+    let who = end(&world, &it).await;
     assert_ended(&other, db, &it).await;
     assert_ended(&world, db, &it).await;
-    let ended = db.rows("SELECT id, ended_by FROM delegation_grant WHERE state = 'ended'").await;
-    assert_eq!(ended, [format!("id={} ended_by={ended_by}", it.tokens.grant())]);
-    let audit = db.rows("SELECT subject FROM audit WHERE action = 'grant_ended'").await;
-    assert_eq!(audit, [format!("subject={}", it.tokens.grant())]);
+    let mut ids = vec![it.tokens.grant()];
+    if which == Which::All {
+        ids.extend(bystanders.iter().map(|(_, _, tokens)| tokens.grant()));
+    }
+    ids.sort();
+    let ended = db.rows("SELECT id, ended_by FROM delegation_grant WHERE state = 'ended' ORDER BY id").await;
+    assert_eq!(ended, ids.iter().map(|id| format!("id={id} ended_by={ended_by}")).collect::<Vec<_>>());
+    let said = "SELECT subject, actor_kind, actor FROM audit WHERE action = 'grant_ended' ORDER BY subject";
+    assert_eq!(db.rows(said).await, ids.iter().map(|id| format!("subject={id} {who}")).collect::<Vec<_>>());
     for (brand, sub, tokens) in bystanders {
+        if which == Which::All {
+            assert_eq!(world.refresh(brand, sub, &tokens.refresh).await.oauth_error(), "invalid_grant");
+            other.send(brand, sub, Some(&tokens.access), "m-1", None, "Hello").await.assert_invalid_token();
+            continue;
+        }
         assert_eq!(world.refresh(brand, sub, &tokens.refresh).await.status(), 200);
         assert_eq!(other.send(brand, sub, Some(&tokens.access), "m-1", None, "Hello").await.status(), 200);
     }
@@ -136,44 +164,105 @@ fn assert_done(answer: &Answer) {
 on_both_databases! {
     // case 56
     async fn a_revoked_refresh_token_ends_everything_at_once_on_every_node(db: Database) {
-        everything_ends(&db, "personal_agent", async |world, it| revoke_token(world, &it.tokens.refresh).await).await;
+        everything_ends(&db, "personal_agent", Which::One, async |world, it| {
+            revoke_token(world, &it.tokens.refresh).await;
+            PERSONAL_AGENT.to_owned()
+        }).await;
     }
 
     // case 56
     async fn a_revoked_delegation_token_ends_everything_at_once_on_every_node(db: Database) {
-        everything_ends(&db, "personal_agent", async |world, it| revoke_token(world, &it.tokens.access).await).await;
+        everything_ends(&db, "personal_agent", Which::One, async |world, it| {
+            revoke_token(world, &it.tokens.access).await;
+            PERSONAL_AGENT.to_owned()
+        }).await;
     }
 
     // case 56
     async fn a_used_refresh_token_ends_everything_just_as_well(db: Database) {
-        everything_ends(&db, "personal_agent", async |world, it| revoke_token(world, &it.first.refresh).await).await;
+        everything_ends(&db, "personal_agent", Which::One, async |world, it| {
+            revoke_token(world, &it.first.refresh).await;
+            PERSONAL_AGENT.to_owned()
+        }).await;
     }
 
     // case 56
-    async fn an_administrator_ends_everything_at_once_on_every_node(db: Database) {
-        everything_ends(&db, "administrator", async |world, it| {
-            let id = GrantId::parse(it.tokens.grant()).unwrap();
-            assert_eq!(revoke(&world.app, &owner(), &id).await.unwrap(), Verdict::Done(RevokedGrant::Ended));
-            assert_eq!(revoke(&world.app, &owner(), &id).await.unwrap(), Verdict::Done(RevokedGrant::AlreadyEnded));
+    async fn an_administrator_ends_everything_from_the_console(db: Database) {
+        everything_ends(&db, "administrator", Which::One, async |world, it| {
+            world.administrator("olga", access(Role::Operator, &[SHOP])).await;
+            let (olga, page) = (world.logged_in("olga").await, format!("/grants/{}", it.tokens.grant()));
+            assert_eq!(olga.submit(&page, &format!("{page}/revoke"), &[]).await.status(), 303);
+            "actor_kind=administrator actor=olga".to_owned()
+        }).await;
+    }
+
+    // case 56
+    async fn an_api_key_ends_everything(db: Database) {
+        everything_ends(&db, "administrator", Which::One, async |world, it| {
+            let key = world.api_key(access(Role::Operator, &[SHOP])).await;
+            let path = format!("/api/v1/grants/{}/revoke", it.tokens.grant());
+            assert_eq!(world.ask_admin(Method::POST, &path).bearer(&key).send().await.status(), 200);
+            let id = db.store.api_key_by_digest(codes::digest(&key)).await.unwrap().unwrap().id;
+            format!("actor_kind=administrator actor=api key {id}")
+        }).await;
+    }
+
+    // case 56
+    async fn the_command_line_ends_everything_while_the_server_runs(db: Database) {
+        everything_ends(&db, "administrator", Which::One, async |_, it| {
+            let (code, out, error) = Program::new(&db).assent(&["grant", "revoke", &it.tokens.grant(), "--yes"]);
+            assert_eq!(code, 0, "{out}{error}");
+            COMMAND_LINE.to_owned()
+        }).await;
+    }
+
+    // cases 56 and 78
+    async fn all_grants_of_a_personal_agent_end_together_from_the_command_line(db: Database) {
+        everything_ends(&db, "administrator", Which::All, async |world, _| {
+            let all = ["grant", "revoke", "--personal-agent", world.pa.issuer.as_str(), "--yes"];
+            let (code, out, error) = Program::new(&db).assent(&all);
+            assert_eq!(code, 0, "{out}{error}");
+            COMMAND_LINE.to_owned()
+        }).await;
+    }
+
+    // cases 56 and 78
+    async fn all_grants_of_a_personal_agent_end_together_from_the_console(db: Database) {
+        everything_ends(&db, "administrator", Which::All, async |world, _| {
+            world.administrator("anna", Access::EVERYTHING).await;
+            let anna = world.logged_in("anna").await;
+            let page = "/personal-agents/one?issuer=https%3A%2F%2Fpa.example.com";
+            let token = hidden(&anna.get(page).await.text(), "form_token");
+            let form = [
+                ("form_token", token.as_str()),
+                ("personal_agent", "https://pa.example.com"),
+                ("count", "4"),
+                ("confirmation", "4"),
+            ];
+            let done = anna.post("/grants/revoke", &form).await;
+            assert_eq!(done.status(), 200, "{}", done.text());
+            "actor_kind=administrator actor=anna".to_owned()
         }).await;
     }
 
     // case 56
     async fn a_user_who_leaves_nothing_ticked_ends_everything_at_once_on_every_node(db: Database) {
-        everything_ends(&db, "user", async |world, _| {
+        everything_ends(&db, "user", Which::One, async |world, _| {
             let codes = world.codes(SHOP, "user-1", "orders:read").await;
             let page = world.sign_in(SHOP, "jane", &codes.user_code).await;
             assert_eq!(world.decide(SHOP, &page.session, "allow", &[]).await.status(), 303);
             assert_eq!(world.poll(SHOP, "user-1", &codes.device_code).await.oauth_error(), "access_denied");
+            USER.to_owned()
         }).await;
     }
 
     // case 56
     async fn a_user_who_takes_it_back_on_their_list_ends_everything_at_once_on_every_node(db: Database) {
-        everything_ends(&db, "user", async |world, it| {
+        everything_ends(&db, "user", Which::One, async |world, it| {
             let page = world.grants(SHOP, "jane").await;
             let answer = world.revoke_on_page(SHOP, &page.session, &it.tokens.grant()).await;
             assert_eq!(answer.status(), 200, "{}", answer.text());
+            USER.to_owned()
         }).await;
     }
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 
 use serde_json::Value;
@@ -56,5 +57,50 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// The program in a place with this database's configuration.
+pub(crate) struct Program(TempDir);
+
+impl Program {
+    pub(crate) fn new(db: &Database) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join("assent.toml"), configuration(db)).unwrap();
+        Self(place)
+    }
+
+    /// Where it runs.
+    pub(crate) fn place(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(self.0.path());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ASSENT_")) {
+            command.env_remove(name);
+        }
+        command.output().unwrap()
+    }
+
+    pub(crate) fn assent(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.run(env!("CARGO_BIN_EXE_assent"), arguments);
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// The same without any network, where this machine lets us take it away.
+    pub(crate) fn offline(&self, arguments: &[&str]) -> (i32, String, String) {
+        if !self.run("unshare", &["-n", "true"]).status.success() {
+            return self.assent(arguments);
+        }
+        let output = self.run("unshare", &[&["-n", env!("CARGO_BIN_EXE_assent")][..], arguments].concat());
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 }
