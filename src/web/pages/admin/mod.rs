@@ -17,8 +17,8 @@ pub use account::{AccountNotice, AccountPage, Offer};
 pub use frame::{Frame, Section};
 pub use grant::{Allowed, GrantPage};
 pub use listing::{
-    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
-    number,
+    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, Undone, When,
+    counted, number,
 };
 pub use log_in::{LogInPage, WrongLogIn};
 pub use personal_agent::{AgentFields, PersonalAgentPage, RegisterPage};
