@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::extract::body::BodyProblem;
 use super::extract::strict_form::FormProblem;
 use super::pages::Problem;
-use super::pages::admin::{AccountNotice, Trouble, WrongKind, WrongLogIn};
+use super::pages::admin::{AccountNotice, Trouble, Undone, WrongKind, WrongLogIn};
 use super::site::Misaddressed;
 use crate::flow::Fault;
 use crate::protocol::a2a::{self, ErrorEnvelope, Reason};
@@ -202,6 +202,15 @@ pub const fn console_status(trouble: Trouble) -> StatusCode {
         Trouble::TooManyTries => StatusCode::TOO_MANY_REQUESTS,
         Trouble::Busy => StatusCode::SERVICE_UNAVAILABLE,
         Trouble::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// The status of a page of the console that says why nothing was done.
+pub const fn undone_status(undone: Undone) -> StatusCode {
+    match undone {
+        Undone::BadAddress => StatusCode::BAD_REQUEST,
+        Undone::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
+        Undone::Taken | Undone::MoreFit | Undone::Altered => StatusCode::CONFLICT,
     }
 }
 

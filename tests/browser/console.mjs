@@ -195,7 +195,7 @@ test('without script a list is narrowed, ordered and paged, and a grant is revok
   await page.getByRole('link', { name: 'Next page' }).click();
   assert.equal(await page.locator('[aria-sort=ascending]').innerText(), 'Created');
   const { searchParams } = new URL(page.url());
-  assert.deepEqual([...searchParams.keys()].toSorted(), ['brand', 'cursor', 'order', 'sort', 'state'].toSorted());
+  assert.deepEqual([...searchParams.keys()].toSorted(), ['brand', 'cursor', 'order', 'state']);
   await page.locator('td a').first().click();
   assert.match(await words(page), /UTC/);
   const revoke = page.getByRole('button', { name: 'Yes, revoke it' });
@@ -234,9 +234,10 @@ test('a compromised personal agent is cut off in three clicks and one typed numb
   await click(page.getByRole('button', { name: /^Revoke/ }));
   await page.getByText('It is done, at 3 Brands and on every node').waitFor({ timeout: 60_000 });
   assert.match(spaced(await words(page)), new RegExp(`${shown} grants have ended`));
-  await click(page.getByRole('link', { name: 'Their audit rows' }));
+  const rowsOfIt = page.getByRole('link', { name: 'Their audit rows' });
+  const audit = new URL(await rowsOfIt.getAttribute('href'), world.admin);
+  await click(rowsOfIt);
   assert.equal(clicks, 3);
-  const audit = new URL(page.url());
   assert.equal(audit.pathname, '/audit');
   const { stdout } = await world.assent.run(['audit', 'list', '--request', audit.searchParams.get('request'), '--limit', '5000', '--json']);
   const rows = stdout.trim().split('\n').map((line) => JSON.parse(line));

@@ -28,13 +28,13 @@ mod search;
 use std::time::Duration;
 
 use actix_web::cookie::Cookie;
-use actix_web::http::{StatusCode, header};
+use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse};
 
 use super::extract::query::QueryProblem;
 use super::extract::session::Viewer;
 pub use super::pages::admin::Trouble;
-use super::pages::admin::{BadViewPage, Frame, Section, TroublePage};
+use super::pages::admin::{BadViewPage, Frame, Section, TroublePage, Undone};
 use super::{error, html};
 use crate::domain::administrator::Role;
 use crate::flow::Fault;
@@ -52,12 +52,9 @@ pub use personal_agents::{
 };
 pub use search::search;
 
-/// Refuses somebody whose role changes nothing, before anything of what they sent is looked at. The flows judge again.
-fn may_change(viewer: &Viewer) -> Result<(), HttpResponse> {
-    match viewer.caller().by.access.at_least(Role::Operator) {
-        Ok(()) => Ok(()),
-        Err(_) => Err(trouble(Some(viewer), Trouble::NotAllowed)),
-    }
+/// The answer to somebody whose role changes nothing, before anything of what they sent is looked at. The flows judge again.
+fn refusal(viewer: &Viewer) -> Option<HttpResponse> {
+    viewer.caller().by.access.at_least(Role::Operator).err().map(|_| trouble(Some(viewer), Trouble::NotAllowed))
 }
 
 /// What stands around a page that `viewer` looks at.
@@ -68,7 +65,7 @@ fn frame(viewer: &Viewer, section: impl Into<Option<Section>>) -> Frame {
 /// The page that says what is wrong with an address, to whoever asked for it.
 fn bad_view(viewer: &Viewer, section: Section, problem: &BadView) -> HttpResponse {
     let page = BadViewPage { frame: frame(viewer, section), problem: problem.to_string(), path: section.path() };
-    html::respond(StatusCode::BAD_REQUEST, &page)
+    html::respond(error::undone_status(Undone::BadAddress), &page)
 }
 
 /// The same of a query that could not be read.

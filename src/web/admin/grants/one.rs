@@ -18,13 +18,13 @@ use crate::store::{AuditFilter, GrantStanding};
 use crate::web::admin::list::address;
 use crate::web::admin::names::{brand_name, personal_agent_name};
 use crate::web::admin::personal_agents::address_of;
-use crate::web::admin::{Trouble, bad_query, fault, frame, may_change, see_other, trouble};
+use crate::web::admin::{Trouble, bad_query, fault, frame, refusal, see_other, trouble};
 use crate::web::extract::csrf::submitted;
 use crate::web::extract::query::read_query;
 use crate::web::extract::session::{Viewer, viewer};
-use crate::web::pages::admin::{Allowed, Cell, Fact, GrantPage, Listing, Notice, Section, Tone, When};
+use crate::web::pages::admin::{Allowed, Cell, Fact, GrantPage, Listing, Notice, Section, Tone, Undone, When};
 use crate::web::site::path_parameter;
-use crate::web::{app, html};
+use crate::web::{app, error, html};
 
 /// What became of a revocation, as the address of the page after it says.
 const DONE: [(&str, &str); 2] =
@@ -94,8 +94,8 @@ pub async fn revoke_grant(req: HttpRequest, payload: web::Payload) -> HttpRespon
         Err(response) => return response,
     };
     let viewer = submitted.viewer();
-    if let Err(response) = may_change(viewer) {
-        return response;
+    if let Some(refusal) = refusal(viewer) {
+        return refusal;
     }
     let Some(id) = asked_for(&req) else { return trouble(Some(viewer), Trouble::NotFound) };
     let done = match flow::revoke(app(&req), &viewer.caller().by, &id).await {
@@ -130,7 +130,7 @@ async fn page(
     let is_live = details.grant.state == GrantStanding::Live.name();
     let (notice, altered) = said(details.grant.ended_at.is_some()).unzip();
     let altered = altered.unwrap_or_default();
-    let status = if altered.is_empty() { StatusCode::OK } else { StatusCode::CONFLICT };
+    let status = if altered.is_empty() { StatusCode::OK } else { error::undone_status(Undone::Altered) };
     let words = Words { app, details: &details };
     let page = GrantPage {
         frame: frame(viewer, Section::Grants),

@@ -13,13 +13,13 @@ use crate::flow::admin::{By, Verdict};
 use crate::store::{GrantCount, GrantFilter};
 use crate::web::admin::list::{BadView, List as _, View, address};
 use crate::web::admin::names::{brand_name, personal_agent_name};
-use crate::web::admin::{Trouble, bad_query, bad_view, fault, frame, may_change, trouble};
+use crate::web::admin::{Trouble, bad_query, bad_view, fault, frame, refusal, trouble};
 use crate::web::extract::csrf::submitted;
 use crate::web::extract::query::read_query;
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::extract::strict_form::Form;
-use crate::web::pages::admin::{Cell, Fact, Notice, RevokeAll, RevokePage, RevokedPage, Section, When};
-use crate::web::{app, html};
+use crate::web::pages::admin::{Cell, Fact, Notice, RevokeAll, RevokePage, RevokedPage, Section, Undone, When};
+use crate::web::{app, error, html};
 
 /// The parameters that say which grants; their state is not asked for, since only live ones can end.
 const NARROWED: [&str; 5] = ["brand", "user", "personal_agent", "since", "until"];
@@ -63,8 +63,8 @@ pub async fn show_revoke_grants(req: HttpRequest, _payload: web::Payload) -> Htt
         Ok(viewer) => viewer,
         Err(response) => return response,
     };
-    if let Err(response) = may_change(&viewer) {
-        return response;
+    if let Some(refusal) = refusal(&viewer) {
+        return refusal;
     }
     let query = match read_query(&req, &NARROWED) {
         Ok(query) => query,
@@ -83,8 +83,8 @@ pub async fn revoke_grants(req: HttpRequest, payload: web::Payload) -> HttpRespo
         Err(response) => return response,
     };
     let (viewer, form) = (submitted.viewer(), submitted.form());
-    if let Err(response) = may_change(viewer) {
-        return response;
+    if let Some(refusal) = refusal(viewer) {
+        return refusal;
     }
     let meant = match Meant::read(form) {
         Ok(meant) => meant,
@@ -93,7 +93,7 @@ pub async fn revoke_grants(req: HttpRequest, payload: web::Payload) -> HttpRespo
     let Some(count) = form.one("count").and_then(typed) else { return trouble(Some(viewer), Trouble::BadForm) };
     if form.one("confirmation").and_then(typed) != Some(count) {
         let wrong = Notice::wrong("Nothing was done: what was typed is not the number that was asked for.");
-        return question(&req, viewer, &meant, Some((StatusCode::UNPROCESSABLE_ENTITY, wrong))).await;
+        return question(&req, viewer, &meant, Some((Undone::Invalid, wrong))).await;
     }
     let by = &viewer.caller().by;
     match flow::revoke_all(app(&req), by, &meant.filter, Some(count)).await {
@@ -111,7 +111,7 @@ pub async fn revoke_grants(req: HttpRequest, payload: web::Payload) -> HttpRespo
         }
         Ok(Verdict::Done(RevokedAll::MoreFit(_))) => {
             let more = Notice::wrong("Nothing was done: more fit by now than were counted. Look at the new number.");
-            question(&req, viewer, &meant, Some((StatusCode::CONFLICT, more))).await
+            question(&req, viewer, &meant, Some((Undone::MoreFit, more))).await
         }
         Ok(Verdict::Forbidden) => trouble(Some(viewer), Trouble::NotAllowed),
         Ok(Verdict::NotThere) => trouble(Some(viewer), Trouble::NotFound),
@@ -120,12 +120,7 @@ pub async fn revoke_grants(req: HttpRequest, payload: web::Payload) -> HttpRespo
 }
 
 /// The page with what is true now.
-async fn question(
-    req: &HttpRequest,
-    viewer: &Viewer,
-    meant: &Meant,
-    wrong: Option<(StatusCode, Notice)>,
-) -> HttpResponse {
+async fn question(req: &HttpRequest, viewer: &Viewer, meant: &Meant, wrong: Option<(Undone, Notice)>) -> HttpResponse {
     let (app, by) = (app(req), &viewer.caller().by);
     let all = match revocable(app, by, &meant.filter, meant.view.values(&NARROWED)).await {
         Ok(Verdict::Done(all)) => all,
@@ -133,7 +128,7 @@ async fn question(
         Ok(Verdict::NotThere) => return trouble(Some(viewer), Trouble::NotFound),
         Err(error) => return fault(Some(viewer), &error),
     };
-    let (status, notice) = wrong.unzip();
+    let (undone, notice) = wrong.unzip();
     let page = RevokePage {
         frame: frame(viewer, Section::Grants),
         notice,
@@ -141,7 +136,7 @@ async fn question(
         all,
         list: meant.view.with("/grants", &NARROWED, ("state", "live")),
     };
-    html::respond(status.unwrap_or(StatusCode::OK), &page)
+    html::respond(undone.map_or(StatusCode::OK, error::undone_status), &page)
 }
 
 /// What narrows them, in words.

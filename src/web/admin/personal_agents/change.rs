@@ -14,18 +14,17 @@ use crate::web::admin::{Trouble, fault, frame, see_other, trouble};
 use crate::web::extract::csrf::{Submitted, submitted};
 use crate::web::extract::session::{Viewer, viewer};
 use crate::web::extract::strict_form::Form;
-use crate::web::pages::admin::{AgentFields, Notice, RegisterPage, Section};
-use crate::web::{app, html};
+use crate::web::pages::admin::{AgentFields, Notice, RegisterPage, Section, Undone};
+use crate::web::{app, error, html};
 
-/// Refuses whoever may not change what is the Provider's as a whole, before anything of what they sent is looked at.
-fn may_change(viewer: &Viewer) -> Result<(), HttpResponse> {
-    viewer.caller().by.access.change(None).map_err(|denied| {
-        let kind = match denied {
-            Denied::Role => Trouble::NotAllowed,
-            Denied::Reach => Trouble::NotFound,
-        };
-        trouble(Some(viewer), kind)
-    })
+/// The answer to whoever may not change what is the Provider's as a whole, before anything of what they sent is looked at.
+fn refusal(viewer: &Viewer) -> Option<HttpResponse> {
+    let denied = viewer.caller().by.access.change(None).err()?;
+    let kind = match denied {
+        Denied::Role => Trouble::NotAllowed,
+        Denied::Reach => Trouble::NotFound,
+    };
+    Some(trouble(Some(viewer), kind))
 }
 
 fn typed(form: &Form) -> AgentFields {
@@ -39,14 +38,13 @@ pub async fn show_register_personal_agent(req: HttpRequest, _payload: web::Paylo
         Ok(viewer) => viewer,
         Err(response) => return response,
     };
-    match may_change(&viewer) {
-        Ok(()) => register_page(StatusCode::OK, &viewer, None, AgentFields::default()),
-        Err(response) => response,
-    }
+    refusal(&viewer).unwrap_or_else(|| register_page(&viewer, None, AgentFields::default()))
 }
 
-fn register_page(status: StatusCode, viewer: &Viewer, wrong: Option<String>, fields: AgentFields) -> HttpResponse {
-    let notice = wrong.map(|problem| Notice::wrong(format!("Nothing was done: {problem}")));
+fn register_page(viewer: &Viewer, wrong: Option<(Undone, String)>, fields: AgentFields) -> HttpResponse {
+    let (undone, problem) = wrong.unzip();
+    let status = undone.map_or(StatusCode::OK, error::undone_status);
+    let notice = problem.map(|problem| Notice::wrong(format!("Nothing was done: {problem}")));
     html::respond(status, &RegisterPage { frame: frame(viewer, Section::PersonalAgents), notice, fields })
 }
 
@@ -57,13 +55,13 @@ pub async fn register_personal_agent(req: HttpRequest, payload: web::Payload) ->
         Err(response) => return response,
     };
     let (viewer, fields) = (submitted.viewer(), typed(submitted.form()));
-    let invalid = StatusCode::UNPROCESSABLE_ENTITY;
+    let invalid = Undone::Invalid;
     let issuer = match Issuer::parse(fields.issuer.as_str()) {
         Ok(issuer) => issuer,
-        Err(problem) => return register_page(invalid, viewer, Some(format!("{problem}.")), fields),
+        Err(problem) => return register_page(viewer, Some((invalid, format!("{problem}."))), fields),
     };
     let Ok(jwks_uri) = Url::parse(&fields.jwks_uri) else {
-        return register_page(invalid, viewer, Some("jwks_uri: is no URL.".to_owned()), fields);
+        return register_page(viewer, Some((invalid, "jwks_uri: is no URL.".to_owned())), fields);
     };
     let wanted = Wanted::Registered { name: fields.name.clone(), jwks_uri };
     match flow::put(app(&req), &viewer.caller().by, &issuer, &wanted).await {
@@ -71,9 +69,11 @@ pub async fn register_personal_agent(req: HttpRequest, payload: web::Payload) ->
         Ok(Verdict::Done(Put::Unchanged(_))) => to_page(&issuer, "unchanged"),
         Ok(Verdict::Done(Put::Taken)) => {
             let taken = "there is one with this issuer already.".to_owned();
-            register_page(StatusCode::CONFLICT, viewer, Some(taken), fields)
+            register_page(viewer, Some((Undone::Taken, taken)), fields)
         }
-        Ok(Verdict::Done(Put::Invalid(problem))) => register_page(invalid, viewer, Some(format!("{problem}.")), fields),
+        Ok(Verdict::Done(Put::Invalid(problem))) => {
+            register_page(viewer, Some((invalid, format!("{problem}."))), fields)
+        }
         Ok(Verdict::Forbidden) => trouble(Some(viewer), Trouble::NotAllowed),
         Ok(Verdict::NotThere) => trouble(Some(viewer), Trouble::NotFound),
         Err(error) => fault(Some(viewer), &error),
@@ -119,8 +119,10 @@ async fn enable(req: &HttpRequest, payload: web::Payload, enabled: bool) -> Http
 /// The form of somebody who may send it.
 async fn allowed(req: &HttpRequest, payload: web::Payload) -> Result<Submitted, HttpResponse> {
     let submitted = submitted(req, payload, &[]).await?;
-    may_change(submitted.viewer())?;
-    Ok(submitted)
+    match refusal(submitted.viewer()) {
+        Some(refusal) => Err(refusal),
+        None => Ok(submitted),
+    }
 }
 
 async fn put(

@@ -12,8 +12,8 @@ use crate::web::admin::list::{BadView, address};
 use crate::web::admin::{Trouble, bad_query, bad_view, fault, frame, trouble};
 use crate::web::extract::query::read_query;
 use crate::web::extract::session::{Viewer, viewer};
-use crate::web::pages::admin::{AgentFields, Cell, Fact, Notice, PersonalAgentPage, Section, When};
-use crate::web::{app, html};
+use crate::web::pages::admin::{AgentFields, Cell, Fact, Notice, PersonalAgentPage, Section, Undone, When};
+use crate::web::{app, error, html};
 
 /// What became of a change, as the address of the page after it says; and whether it may call since, where that follows.
 const DONE: [(&str, Option<bool>, &str); 5] = [
@@ -72,7 +72,7 @@ pub(super) async fn page(
     let (status, notice, fields) = match wrong {
         Some((problem, fields)) => {
             let notice = Notice::wrong(format!("Nothing was done: {problem}"));
-            (StatusCode::UNPROCESSABLE_ENTITY, Some(notice), fields)
+            (error::undone_status(Undone::Invalid), Some(notice), fields)
         }
         None => {
             let fields = AgentFields {

@@ -89,7 +89,7 @@ pub fn number(number: i64) -> String {
         written.push('-');
     }
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             written.push('\u{202f}');
         }
         written.push(digit);
@@ -195,6 +195,21 @@ pub struct Action {
     pub label: String,
     /// Where it leads.
     pub address: String,
+}
+
+/// Why a page says that nothing was done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undone {
+    /// The address cannot be read: 400.
+    BadAddress,
+    /// What was typed cannot be used: 422.
+    Invalid,
+    /// There is one already: 409.
+    Taken,
+    /// More fit than were counted: 409.
+    MoreFit,
+    /// The record was altered: 409.
+    Altered,
 }
 
 /// What was done, or why nothing was.

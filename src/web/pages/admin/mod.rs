@@ -44,8 +44,8 @@ pub use frame::{Frame, Section};
 pub use grant::{Allowed, GrantPage};
 pub use key::{key_dates, key_page, key_state, leave_form, left_page, rotate_form, rotated_page};
 pub use listing::{
-    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, When, counted,
-    number,
+    Action, BadViewPage, Cell, Choice, Control, Fact, Field, Head, ListPage, Listing, Notice, Tone, Undone, When,
+    counted, number,
 };
 pub use log_in::{LogInPage, WrongLogIn};
 pub use overview::OverviewPage;
