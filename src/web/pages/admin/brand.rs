@@ -1,9 +1,9 @@
 //! A Brand: what it is, where it is served, what it signs with, and who may ask about its tokens.
 
 use super::key::{key_dates, key_link, key_state};
-use super::parts::{Block, Fact, Holds, Link, Table, Value, fact, number, path, with_query};
+use super::parts::{Block, Fact, Holds, Link, Table, Value, fact, path, with_query};
 use super::resource_server_key::resource_server_key_state;
-use super::{Frame, Section, ThingPage, sampled};
+use super::{Frame, Section, ThingPage, number, sampled};
 use crate::clock::Timestamp;
 use crate::domain::addresses::Addresses;
 use crate::domain::administrator::Access;

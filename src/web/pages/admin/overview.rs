@@ -4,8 +4,8 @@ use askama::Template;
 
 use super::chart::{Chart, clock};
 use super::key::brand_link;
-use super::parts::{Block, Holds, Table, Value, counted, number, with_query};
-use super::{Frame, Section, When, console_page, sampled};
+use super::parts::{Block, Holds, Table, Value, counted, with_query};
+use super::{Frame, Section, When, console_page, number, sampled};
 use crate::domain::id::BrandId;
 use crate::flow::admin::overview::{KeysOf, Standing};
 use crate::web::pages::Page as _;
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(html.matches("role=\"img\" aria-labelledby=").count(), 2);
         assert_eq!(html.matches("<title id=").count(), 2);
         assert_eq!(html.matches("<th scope=\"row\">").count(), 24);
-        assert!(html.contains("12\u{a0}480"));
+        assert!(html.contains("12\u{202f}480"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use url::form_urlencoded::Serializer;
 
-use super::When;
+use super::{When, number};
 use crate::clock::Timestamp;
 
 /// A link.
@@ -151,19 +151,6 @@ pub(super) fn counted(count: impl TryInto<i64>, what: &str) -> String {
     format!("{} {what}{plural}", number(count))
 }
 
-/// `12 345`, with a space that does not break.
-pub(super) fn number(count: i64) -> String {
-    let digits = count.unsigned_abs().to_string();
-    let mut text = if count < 0 { "−".to_owned() } else { String::new() };
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push('\u{a0}');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,8 +166,7 @@ mod tests {
     fn numbers_are_read_easily_and_agree_with_what_they_count() {
         assert_eq!(counted(1_i64, "grant"), "1 grant");
         assert_eq!(counted(0_usize, "grant"), "0 grants");
-        assert_eq!(counted(1_234_567_i64, "row"), "1\u{a0}234\u{a0}567 rows");
-        assert_eq!(number(-1234), "−1\u{a0}234");
+        assert_eq!(counted(1_234_567_i64, "row"), "1\u{202f}234\u{202f}567 rows");
         let block = Block::new("Resource-server keys", Holds::Text(String::new()));
         assert_eq!(block.anchor(), "resource-server-keys");
     }
