@@ -107,11 +107,12 @@ impl<T: Fields> Parameters for T {
 
 /// In a path or a query there is no null.
 fn without_null(mut schema: Value) -> Value {
-    if let Some(Value::Array(types)) = schema.get_mut("type") {
+    if let Some(kind) = schema.get_mut("type")
+        && let Value::Array(types) = kind
+    {
         types.retain(|name| name != "null");
         if let [one] = types.as_slice() {
-            let one = one.clone();
-            schema["type"] = one;
+            *kind = one.clone();
         }
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum") {

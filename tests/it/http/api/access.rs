@@ -107,6 +107,8 @@ on_both_databases! {
             assert_eq!(answer.header("www-authenticate"), Some(r#"Bearer realm="assent-api""#));
             let names = |answer: &crate::support::client::Answer| {
                 let mut names: Vec<_> = answer.0.headers.iter().map(|(name, _)| name.to_string()).collect();
+                // After a body that nobody reads, a connection ends.
+                names.retain(|name| name != "connection");
                 names.sort();
                 names
             };
