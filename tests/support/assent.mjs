@@ -68,5 +68,7 @@ export async function startAssent({ config, apply, adminPort }) {
     await stop();
     throw error;
   }
-  return { log, stop };
+  /** Runs `assent ARGS` on the same machine, as an operator does beside the server. */
+  const run = async (...args) => (await runAssent(['--config', configFile, ...args], secret)).stdout;
+  return { log, stop, run };
 }

@@ -104,7 +104,7 @@ jwks_uri = ${quote(pa.jwksUri)}
 enabled = true
 ${brandTable(shop, agent)}${brandTable(club, agent)}`;
     const assent = keep(await startAssent({ config, apply, adminPort }));
-    return { provider, audience, agent, pa, shop, club, assent, stop };
+    return { provider, audience, adminPort, agent, pa, shop, club, assent, stop };
   } catch (error) {
     await stop();
     throw error;
