@@ -1,6 +1,7 @@
 //! What every value that an administrator writes must be, whatever it is for.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 use url::Url;
 
 /// What [`ensure_text`] takes, as a pattern of ECMA-262, beside a length.
@@ -20,18 +21,26 @@ const WEB: &str = concat!(
 const ORIGIN: &str = r"^https?://([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,3}|:[1-5][0-9]{4}|:6[0-4][0-9]{3})?/?$";
 
 /// The schema of a web address.
-pub fn web_address(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "pattern": WEB, "maxLength": 2048 })
+pub fn web_address(generator: &mut SchemaGenerator) -> Schema {
+    address(generator, WEB, json!("string"))
 }
 
 /// The same of one that may be absent.
-pub fn optional_web_address(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "null"], "pattern": WEB, "maxLength": 2048 })
+pub fn optional_web_address(generator: &mut SchemaGenerator) -> Schema {
+    address(generator, WEB, json!(["string", "null"]))
 }
 
 /// The schema of an origin that may be absent.
-pub fn optional_origin(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "null"], "pattern": ORIGIN, "maxLength": 2048 })
+pub fn optional_origin(generator: &mut SchemaGenerator) -> Schema {
+    address(generator, ORIGIN, json!(["string", "null"]))
+}
+
+/// What is shown may be an address that no pattern of ours foresees.
+fn address(generator: &SchemaGenerator, pattern: &str, kind: Value) -> Schema {
+    if generator.contract().is_serialize() {
+        return json_schema!({ "type": kind, "format": "uri" });
+    }
+    json_schema!({ "type": kind, "pattern": pattern, "maxLength": 2048 })
 }
 
 /// What is wrong with a value: the parameter, what it holds and what was expected.

@@ -10,11 +10,8 @@ use serde::{Deserialize, Serialize};
 /// A scope's id: one `scope-token` of RFC 6749 §3.3, at most 128 characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline)]
-pub struct ScopeId(
-    #[schemars(extend("minLength" = 1, "maxLength" = 128, "pattern" = r"^[!#-\[\]-~]+$", "examples" = ["orders:read"]))]
-     String,
-);
+#[schemars(inline, extend("minLength" = 1, "maxLength" = 128, "pattern" = r"^[!#-\[\]-~]+$", "examples" = ["orders:read"]))]
+pub struct ScopeId(String);
 
 /// A scope id that is not a `scope-token`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

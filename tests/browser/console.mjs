@@ -85,7 +85,7 @@ before(async () => {
   });
   const password = path.join(world.assent.directory, 'password');
   await writeFile(password, `${PASSWORD}\n`);
-  await world.assent.run(['admin', 'create', '--name', 'anna', '--role', 'owner', '--password-file', password]);
+  await world.assent.run('admin', 'create', '--name', 'anna', '--role', 'owner', '--password-file', password);
   await makeGrants();
   browser = await launch();
 }, { timeout: 300_000 });
@@ -114,7 +114,7 @@ const pages = async () => {
 };
 
 async function someGrant() {
-  const { stdout } = await world.assent.run(['grant', 'list', '--limit', '1', '--json']);
+  const stdout = await world.assent.run('grant', 'list', '--limit', '1', '--json');
   return JSON.parse(stdout.split('\n')[0]).grantId;
 }
 
@@ -239,7 +239,7 @@ test('a compromised personal agent is cut off in three clicks and one typed numb
   await click(rowsOfIt);
   assert.equal(clicks, 3);
   assert.equal(audit.pathname, '/audit');
-  const { stdout } = await world.assent.run(['audit', 'list', '--request', audit.searchParams.get('request'), '--limit', '5000', '--json']);
+  const stdout = await world.assent.run('audit', 'list', '--request', audit.searchParams.get('request'), '--limit', '5000', '--json');
   const rows = stdout.trim().split('\n').map((line) => JSON.parse(line));
   assert.equal(rows.length, count);
   assert.ok(rows.every((row) => row.action === 'grant_ended' && row.actor.name === 'anna'));
@@ -247,7 +247,7 @@ test('a compromised personal agent is cut off in three clicks and one typed numb
 
   // While it is disabled nothing is answered; once it may call again, its grants are still over.
   assert.equal((await send(world.shop, 'holder', held.access_token)).status, 401);
-  await world.assent.run(['personal-agent', 'enable', world.pa.issuer]);
+  await world.assent.run('personal-agent', 'enable', world.pa.issuer);
   const deadline = Date.now() + 10_000;
   let refused;
   do {
@@ -258,6 +258,6 @@ test('a compromised personal agent is cut off in three clicks and one typed numb
   assert.match(refused.headers.get('www-authenticate'), /error="invalid_token"/);
   assert.equal((await world.pa.refresh(world.shop, 'holder', held.refresh_token)).body.error, 'invalid_grant');
   assert.equal((await world.pa.poll(world.club, 'waiting', uncollected.device_code)).body.error, 'invalid_grant');
-  await world.assent.run(['audit', 'verify']);
+  await world.assent.run('audit', 'verify');
   await context.close();
 });

@@ -81,7 +81,7 @@ export async function startAssent({ config, apply, adminPort }) {
     await stop();
     throw error;
   }
-  /** Another command of the program, on the same database. */
-  const run = (args) => runAssent(['--config', configFile, ...args], secret);
+  /** Runs `assent ARGS` on the same machine, as an operator does beside the server. */
+  const run = async (...args) => (await runAssent(['--config', configFile, ...args], secret)).stdout;
   return { log, restart, stop, run, directory };
 }

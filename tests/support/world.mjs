@@ -117,7 +117,7 @@ enabled = true
 ${brands.map((brand) => brandTable(brand, agent)).join('')}`;
     const assent = keep(await startAssent({ config, apply, adminPort }));
     const admin = `http://localhost:${adminPort}`;
-    return { provider, audience, admin, agent, pa, shop, club, lounge, assent, stop };
+    return { provider, audience, admin, adminPort, agent, pa, shop, club, lounge, assent, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,6 +1,6 @@
 //! The audit log: read, verified, and personal data erased from it.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::input::{Fields, Page, Search, Time, Written};
@@ -16,13 +16,25 @@ use crate::store::{AuditCursor, AuditFilter, Erased};
 const MOST_REPORTS: usize = 1000;
 
 /// A chain: `provider`, or a Brand's id.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-#[schemars(inline)]
-pub struct ChainName(
-    #[schemars(with = "String", extend("pattern" = "^(provider|[0-7][0-9A-HJKMNP-TV-Z]{25})$", "examples" = ["provider"]))]
-     Chain,
-);
+pub struct ChainName(Chain);
+
+impl JsonSchema for ChainName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Chain".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string", "pattern": "^(provider|[0-7][0-9A-HJKMNP-TV-Z]{25})$", "examples": ["provider"],
+        })
+    }
+}
 
 impl TryFrom<String> for ChainName {
     type Error = crate::domain::id::InvalidId;
@@ -72,7 +84,7 @@ pub struct Verify {
     chain: Option<ChainName>,
     /// Heads that were printed earlier: they must still stand where they stood.
     #[serde(default)]
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = 300))]
     heads: Vec<KnownHead>,
 }
 

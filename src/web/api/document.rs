@@ -42,7 +42,7 @@ fn document() -> Value {
     for operation in table::operations() {
         let described = described(&operation, &mut generator, &mut bodies);
         let path = paths.entry(operation.path).or_insert_with(|| Value::Object(Map::new()));
-        path[operation.method.as_str().to_ascii_lowercase()] = described;
+        set(path, &operation.method.as_str().to_ascii_lowercase(), described);
     }
     let mut schemas = generator.take_definitions(true);
     schemas.extend(bodies);
@@ -79,8 +79,9 @@ fn responses(problem: &Value) -> Value {
                 "content": { "application/problem+json": { "schema": problem } },
             })
         });
-        let so_far = entry["description"].as_str().unwrap_or_default();
-        entry["description"] = if so_far.is_empty() { title.into() } else { format!("{so_far}; or: {title}").into() };
+        let so_far = entry.get("description").and_then(Value::as_str).unwrap_or_default();
+        let words = if so_far.is_empty() { title.to_owned() } else { format!("{so_far}; or: {title}") };
+        set(entry, "description", words.into());
     }
     Value::Object(all)
 }
@@ -113,9 +114,10 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator, bodies: &mu
         "content": { "application/json": { "schema": (operation.answer)(generator) } },
     });
     if operation.effect.writes() {
-        answer["headers"] = json!({ "Idempotency-Replayed": {
+        let replayed = json!({ "Idempotency-Replayed": {
             "description": "Whether this was answered before, under the same key.", "schema": { "const": "true" },
         } });
+        set(&mut answer, "headers", replayed);
     }
     let mut responses = Map::from_iter([(operation.status.to_string(), answer)]);
     for status in statuses(operation) {
@@ -131,15 +133,22 @@ fn described(operation: &Operation, generator: &mut SchemaGenerator, bodies: &mu
     });
     if let Some((schema, example)) = &operation.body {
         let name = format!("{}Body", capitalised(operation.id));
-        described["requestBody"] = json!({
+        let body = json!({
             "required": true,
             "content": { "application/json": {
                 "schema": { "$ref": format!("#/components/schemas/{name}") }, "example": example,
             } },
         });
+        set(&mut described, "requestBody", body);
         bodies.insert(name, schema.clone());
     }
     described
+}
+
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(name.to_owned(), value);
+    }
 }
 
 /// What can go wrong.

@@ -107,11 +107,12 @@ impl<T: Fields> Parameters for T {
 
 /// In a path or a query there is no null.
 fn without_null(mut schema: Value) -> Value {
-    if let Some(Value::Array(types)) = schema.get_mut("type") {
+    if let Some(kind) = schema.get_mut("type")
+        && let Value::Array(types) = kind
+    {
         types.retain(|name| name != "null");
         if let [one] = types.as_slice() {
-            let one = one.clone();
-            schema["type"] = one;
+            *kind = one.clone();
         }
     }
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
@@ -252,10 +253,8 @@ impl JsonSchema for Time {
 /// A text that is looked for.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline)]
-pub struct Search(
-    #[schemars(extend("minLength" = 1, "maxLength" = 255, "pattern" = crate::domain::check::PRINTABLE))] String,
-);
+#[schemars(inline, extend("minLength" = 1, "maxLength" = 255, "pattern" = crate::domain::check::PRINTABLE))]
+pub struct Search(String);
 
 impl Search {
     /// The text.
@@ -354,9 +353,20 @@ pub fn read_query(query: &str, known: &[Parameter]) -> Result<Map<String, Value>
         if !seen.insert(name.clone()) {
             return Err(Problem::invalid(name, "is given more than once"));
         }
-        given.insert(name, typed(&parameter.schema, value));
+        let value = typed(&parameter.schema, value);
+        checked(parameter, &value)?;
+        given.insert(name, value);
     }
     Ok(given)
+}
+
+/// Checks a parameter against its schema.
+///
+/// # Errors
+/// [`Problem::Invalid`].
+pub fn checked(Parameter { name, schema }: &Parameter, value: &Value) -> Result<(), Problem> {
+    let check = shape::check(schema, value);
+    check.map_err(|shape::Misshapen { expected, .. }| Problem::invalid(name, format!("expected {expected}")))
 }
 
 fn unreadable(name: Option<&str>) -> Problem {

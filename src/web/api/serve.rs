@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
-use super::input::{read_query, typed};
+use super::input::{Parameter, checked, read_query, typed};
 use super::operation::{Operation, Raw, Run};
 use super::problem::Problem;
 use crate::app::App;
@@ -47,6 +47,9 @@ async fn answered(operation: &Operation, req: &HttpRequest, payload: Payload) ->
         .iter()
         .map(|parameter| (parameter.name.clone(), typed(&parameter.schema, path_parameter(req, &parameter.name))));
     let path: Map<String, Value> = path.collect();
+    let not_there = |_| Problem::NotThere { what: "such thing".to_owned(), parameter: None };
+    let is_of = |parameter: &Parameter| path.get(&parameter.name).map_or(Ok(()), |value| checked(parameter, value));
+    operation.in_path.iter().try_for_each(is_of).map_err(not_there)?;
     let idempotency_key = if operation.effect.writes() { key_of(req)? } else { None };
     let body = read_body(&app, operation, req, payload).await?;
     let request = format!("{} {}\n{}", req.method(), req.uri(), String::from_utf8_lossy(&body));

@@ -1,4 +1,5 @@
-//! Whether a body has the shape that its schema draws: which type each value has, and which members an object may have.
+//! Whether a body has the shape that its schema draws: which type each value has, how long or large it is, and which members
+//! an object may have.
 //!
 //! What reads a body afterwards would take more: a list in the place of an object, an object in the place of a word.
 //! Knows of a schema what is generated from our types, and leaves the rest to what reads the body.
@@ -38,6 +39,9 @@ fn check_at(at: &str, schema: &Value, value: &Value) -> Result<(), Misshapen> {
             return Err(last);
         }
     }
+    if let Some(expected) = beyond(schema, value) {
+        return Err(Misshapen { at: joined(at, None), expected });
+    }
     match value {
         Value::Object(members) => {
             for (name, value) in members {
@@ -63,6 +67,25 @@ fn check_at(at: &str, schema: &Value, value: &Value) -> Result<(), Misshapen> {
             items.iter().enumerate().try_for_each(|(index, item)| check_at(&format!("{at}[{index}]"), schema, item))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+/// What a value that is too long, short, large or small should be.
+fn beyond(schema: &Value, value: &Value) -> Option<String> {
+    let (least, most, size, unit) = match value {
+        Value::String(text) => ("minLength", "maxLength", i64::try_from(text.chars().count()).ok()?, "characters"),
+        Value::Array(items) => ("minItems", "maxItems", i64::try_from(items.len()).ok()?, "items"),
+        // A number that no bound of ours reaches is greater than all of them.
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            ("minimum", "maximum", number.as_i64().unwrap_or(i64::MAX), "as a number")
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
+    };
+    let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
+    match (bound(least), bound(most)) {
+        (Some(least), _) if size < least => Some(format!("at least {least} {unit}")),
+        (_, Some(most)) if size > most => Some(format!("at most {most} {unit}")),
+        _ => None,
     }
 }
 
@@ -124,6 +147,8 @@ mod tests {
                 "maybe": { "anyOf": [{ "type": "object", "additionalProperties": false }, { "type": "null" }] },
                 "texts": { "type": "object", "additionalProperties": { "type": "string" } },
                 "any": true,
+                "word": { "type": "string", "minLength": 1, "maxLength": 3 },
+                "few": { "type": "array", "items": { "type": "integer", "minimum": 0, "maximum": 9 }, "maxItems": 2 },
             },
         });
         let wrong = |value: Value| check(&schema, &value).map_err(|wrong| wrong.at);
@@ -144,6 +169,12 @@ mod tests {
             (json!({ "name": "a", "maybe": [] }), "maybe"),
             (json!({ "name": "a", "maybe": { "x": 1 } }), "maybe.x"),
             (json!({ "name": "a", "texts": { "de": null } }), "texts.de"),
+            (json!({ "name": "a", "word": "" }), "word"),
+            (json!({ "name": "a", "word": "äöüß" }), "word"),
+            (json!({ "name": "a", "few": [1, 2, 3] }), "few"),
+            (json!({ "name": "a", "few": [10] }), "few[0]"),
+            (json!({ "name": "a", "few": [-1] }), "few[0]"),
+            (json!({ "name": "a", "few": [u64::MAX] }), "few[0]"),
         ] {
             assert_eq!(wrong(value.clone()), Err(at.to_owned()), "{value}");
         }

@@ -70,7 +70,7 @@ on_both_databases! {
             (&["delegation", "theme"], json!({ "color": "#+12345" }), "delegation.theme.color"),
             (&["agent"], json!({ "builtin": "other" }), "agent"),
             (&["agent"], json!({ "url": "https://a.example", "timeout_seconds": 301 }), "agent.timeout_seconds"),
-            (&["skills", "0", "tags"], json!([]), "skills.tags"),
+            (&["skills", "0", "tags"], json!([]), "skills[0].tags"),
             (&["skills", "0"], json!(["a", "b", "c", ["d"]]), "skills[0]"),
             (&["id"], json!(SHOP), "id"),
             (&["name"], json!(" "), "name"),

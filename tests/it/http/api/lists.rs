@@ -117,7 +117,7 @@ on_both_databases! {
         }
         // None takes what it has not, writes included.
         for operation in operations() {
-            let path = operation.path.replace('{', "").replace('}', "");
+            let path = operation.path.replace(['{', '}'], "");
             let answer = api.ask(method(&operation), &format!("{path}?nothing=1")).send().await;
             assert_problem(&answer, 422, "invalid", Some("nothing"));
         }
