@@ -9,7 +9,7 @@ use super::passwords::{self, Queue, Worked};
 use super::{By, Verdict};
 use crate::app::App;
 use crate::domain::account::{Administrator, PoorPassword, check_password};
-use crate::domain::administrator::{Access, Role};
+use crate::domain::administrator::{Access, Reach, Role};
 use crate::domain::audit::Action;
 use crate::domain::id::{AdministratorName, BrandId};
 use crate::limits::Spent;
@@ -201,7 +201,12 @@ fn judge(app: &App, by: &By, account: &Administrator, change: &Change) -> Result
     by.access.administer(&account.access)?;
     if let Change::Access(access) = change {
         by.access.administer(access)?;
-        if let Some(missing) = missing_brand(app, &access.reach) {
+        // A Brand that was removed may stay within the reach of whoever had it.
+        let added = match (&access.reach, &account.access.reach) {
+            (Reach::Brands(wanted), Reach::Brands(had)) => Reach::Brands(wanted.difference(had).cloned().collect()),
+            (wanted, _) => wanted.clone(),
+        };
+        if let Some(missing) = missing_brand(app, &added) {
             return Err(Verdict::Done(Changed::NoBrand(missing)));
         }
     }

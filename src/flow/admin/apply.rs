@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::crypto::jwks::KeySet;
-use crate::crypto::ring;
+use crate::crypto::{codes, ring};
 use crate::domain::administrator::{Access, Denied, Role};
 use crate::domain::audit::{Action, Entry};
 use crate::domain::brand::{Agent, Brand, Delegation, Profile, Skill};
@@ -85,12 +85,33 @@ pub struct BrandTable {
     /// Whether it makes a Brand, and changes none that has its name.
     #[serde(skip)]
     makes: bool,
+    /// What the Brand must still be: the mark of what somebody looked at.
+    #[serde(skip)]
+    seen: Option<String>,
 }
 
 /// Why a table that makes a Brand is refused beside one of its name.
 pub const NAME_TAKEN: &str = "name: is that of a Brand already; to change it, put it by its id";
 
+/// Why a table is refused whose Brand is not any more what somebody looked at.
+pub const NOT_AS_SEEN: &str = "has changed since it was looked at";
+
+/// What stands for a Brand as it is.
+pub fn mark(brand: &Brand) -> String {
+    codes::digest(&recorded(brand).to_string()).to_hex()
+}
+
 impl BrandTable {
+    /// A Brand that is made, and none that is changed.
+    pub fn of_new(self) -> Self {
+        Self { makes: true, ..self }
+    }
+
+    /// The same for a Brand that still is what `seen` is the [`mark`] of; applied to any other it is refused.
+    pub fn as_seen(self, seen: &str) -> Self {
+        Self { seen: Some(seen.to_owned()), ..self }
+    }
+
     /// What the Brand is called.
     pub fn name(&self) -> &str {
         &self.name
@@ -98,7 +119,7 @@ impl BrandTable {
 
     /// A Brand that is made with this id. `None` when the table names one.
     pub fn made(self, id: BrandId) -> Option<Self> {
-        Some(Self { makes: true, ..self.identified(id)? })
+        Some(self.identified(id)?.of_new())
     }
 
     /// The same Brand, by its id. `None` when the table names one.
@@ -262,6 +283,9 @@ impl Plan {
                 return Err(format!("brand[{index}].delegation.assertion.jwks: has no key that can be used"));
             }
             let known = before.brands.iter().find(|known| known.id == brand.id);
+            if table.seen.is_some() && table.seen != known.map(mark) {
+                return Err(format!("brand[{index}]: {NOT_AS_SEEN}"));
+            }
             let forms = known.map(|known| (recorded(known), recorded(&brand)));
             plan.note("brand", brand.id.to_string(), brand.name.clone(), forms);
             if known != Some(&brand) {
@@ -373,7 +397,7 @@ fn brand(entropy: &Entropy, table: &BrandTable, before: &DirectoryRows, now: Tim
     }
     let mut namesakes = before.brands.iter().filter(|brand| brand.name == table.name);
     let id = match (&table.id, namesakes.next(), namesakes.next()) {
-        (Some(_), Some(_), _) if table.makes => return Err(NAME_TAKEN.to_owned()),
+        (_, Some(_), _) if table.makes => return Err(NAME_TAKEN.to_owned()),
         (Some(id), ..) => id.clone(),
         (None, None, _) => BrandId::from_ulid(entropy.ulid(now)),
         (None, Some(namesake), None) => namesake.id.clone(),

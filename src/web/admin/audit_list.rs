@@ -12,6 +12,9 @@ use crate::web::admin::list::{Asked, BadView, Column, List, Listed, View};
 use crate::web::admin::names::{brand_name, brands};
 use crate::web::pages::admin::{Action, Cell, Field, Section, actor, chain_name, row_path};
 
+/// The most characters of a payload in a list.
+const MOST_SHOWN: usize = 200;
+
 /// The rows that fit a filter.
 pub(super) struct AuditRows(AuditFilter);
 
@@ -105,7 +108,7 @@ impl List for AuditRows {
             Cell::Text(actor(row)),
             Cell::Text(row.action.clone()),
             if row.subject.is_empty() { Cell::Nothing } else { Cell::Id(row.subject.clone(), None) },
-            Cell::Text(row.payload.clone().unwrap_or_else(|| "(erased)".to_owned())),
+            Cell::Text(row.payload.as_deref().map_or_else(|| "(erased)".to_owned(), beginning)),
         ]
     }
 
@@ -123,5 +126,13 @@ impl List for AuditRows {
             row.payload_digest.clone(),
             row.digest.clone(),
         ]
+    }
+}
+
+/// As much of a payload as a list shows; its row's page shows the whole.
+fn beginning(payload: &str) -> String {
+    match payload.char_indices().nth(MOST_SHOWN) {
+        Some((end, _)) => format!("{}…", payload.get(..end).unwrap_or_default()),
+        None => payload.to_owned(),
     }
 }

@@ -9,10 +9,13 @@ use crate::app::App;
 use crate::crypto::codes;
 use crate::domain::addresses::Addresses;
 use crate::domain::administrator::Role;
+use crate::domain::brand::Brand;
 use crate::domain::id::BrandId;
 use crate::domain::page::{ByTime, Direction, Paging};
 use crate::flow::Fault;
-use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, apply, one_brand, written};
+use crate::flow::admin::apply::{
+    ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, NOT_AS_SEEN, apply, mark, one_brand, written,
+};
 use crate::flow::admin::brands::{self as flow, Removed};
 use crate::flow::admin::{By, Run, keys, resource_server_keys};
 use crate::web::app;
@@ -82,15 +85,13 @@ pub async fn create(req: HttpRequest, payload: web::Payload) -> HttpResponse {
 pub async fn show_change(req: HttpRequest, _payload: web::Payload) -> HttpResponse {
     answered(async {
         let viewer = viewer(&req).await?;
-        let (name, id) = changeable(&req, &viewer).await?;
-        let directory = app(&req).directory.current();
-        let hosted = directory.brand(&id).ok_or_else(|| not_there(&viewer))?;
-        let text = written(&hosted.brand);
-        let (text, wrong) = match text {
+        let brand = changeable(&req, &viewer).await?;
+        let (text, wrong) = match written(&brand) {
             Ok(text) => (text, None),
             Err(problem) => (String::new(), Some(Wrong::conflict(format!("It cannot be written as TOML: {problem}")))),
         };
-        let page = definition_form(frame(&viewer, Section::Brands), Some((&name, &id)), &text, None);
+        let known = Some((brand.name.as_str(), &brand.id));
+        let page = definition_form(frame(&viewer, Section::Brands), known, &text, None).with_hidden("seen", mark(&brand));
         Ok(form(&page.with_wrong(wrong)))
     })
     .await
@@ -107,31 +108,36 @@ pub async fn change(req: HttpRequest, payload: web::Payload) -> HttpResponse {
 }
 
 /// The Brand of a path, which is served and which the viewer may change.
-async fn changeable(req: &HttpRequest, viewer: &Viewer) -> Result<(String, BrandId), HttpResponse> {
+async fn changeable(req: &HttpRequest, viewer: &Viewer) -> Result<Brand, HttpResponse> {
     let (id, by) = (brand_of(req, viewer)?, &viewer.caller().by);
     allowed(viewer, by.access.change(Some(&id)))?;
     let record = settled(viewer, flow::show(app(req), by, &id).await)?;
     if record.removed_at.is_some() {
         return Err(not_there(viewer));
     }
-    Ok((record.brand.name, id))
+    Ok(record.brand)
 }
 
 async fn defined(
     app: &App,
     submitted: &Submitted,
-    known: Option<&(String, BrandId)>,
+    known: Option<&Brand>,
 ) -> Result<HttpResponse, HttpResponse> {
     let (viewer, sent) = (submitted.viewer(), submitted.form());
     let (by, text) = (&viewer.caller().by, sent.one("definition").unwrap_or_default());
-    let known = known.map(|(name, id)| (name.as_str(), id));
+    let names = known.map(|brand| (brand.name.as_str(), &brand.id));
     let again = |preview: Option<&Preview>, wrong| {
-        form(&definition_form(frame(viewer, Section::Brands), known, text, preview).with_wrong(wrong))
+        let page = definition_form(frame(viewer, Section::Brands), names, text, preview).with_wrong(wrong);
+        form(&known.map_or(page.clone(), |brand| page.with_hidden("seen", mark(brand))))
     };
-    let (file, preview) = match previewed(app, viewer, by, text, known.map(|(_, id)| id)).await? {
+    let (mut file, preview) = match previewed(app, viewer, by, text, known.map(|brand| &brand.id)).await? {
         Ok(previewed) => previewed,
         Err(wrong) => return Ok(again(None, Some(wrong))),
     };
+    if known.is_some_and(|brand| sent.one("seen") != Some(&mark(brand))) {
+        let words = "The Brand has changed since this form was opened. This is what the definition would do now.";
+        return Ok(again(Some(&preview), Some(Wrong::conflict(words))));
+    }
     if sent.one("step") != Some("do") {
         return Ok(again(Some(&preview), None));
     }
@@ -139,7 +145,11 @@ async fn defined(
         let words = "The definition, or what it would do, is not what was shown. This is what it would do now.";
         return Ok(again(Some(&preview), Some(Wrong::conflict(words))));
     }
+    file.brand = file.brand.into_iter().map(|table| known.map_or(table.clone(), |brand| table.as_seen(&mark(brand)))).collect();
     match settled(viewer, apply(app, &file, by, Run::Real).await)? {
+        ApplyOutcome::Refused(problem) if problem.ends_with(NOT_AS_SEEN) || problem.ends_with(NAME_TAKEN) => {
+            Ok(again(None, Some(Wrong::conflict(problem))))
+        }
         ApplyOutcome::Refused(problem) => Ok(again(None, Some(Wrong::input(problem)))),
         ApplyOutcome::Done { changes, narrowed, ended } => match changes.first() {
             Some(change) => {
@@ -163,23 +173,24 @@ async fn previewed(
         Ok(file) => file,
         Err(problem) => return Ok(Err(Wrong::input(problem))),
     };
+    let file = match own {
+        Some(_) => file,
+        None => ApplyFile { brand: file.brand.into_iter().map(BrandTable::of_new).collect(), ..file },
+    };
     let outcome = settled(viewer, apply(app, &file, by, Run::Dry).await)?;
     let (changes, narrowed, ended) = match outcome {
+        ApplyOutcome::Refused(problem) if problem.ends_with(NAME_TAKEN) => return Ok(Err(Wrong::conflict(problem))),
         ApplyOutcome::Refused(problem) => return Ok(Err(Wrong::input(problem))),
         ApplyOutcome::Done { changes, narrowed, ended } => (changes, narrowed, ended),
     };
     let Some(change) = changes.into_iter().next() else {
         return Err(fault(Some(viewer), &Fault::Impossible("a Brand was applied without a change")));
     };
-    if own.is_none() && change.what != "created" {
-        let words = format!("brand[0].name: there is a Brand called {} already; change it at its page", change.name);
-        return Ok(Err(Wrong::conflict(words)));
-    }
     let live = match own {
         Some(id) => settled(viewer, flow::show(app, by, id).await)?.live_grants,
         None => 0,
     };
-    let told = format!("{text}\0{}\0{}\0{narrowed}\0{ended}", change.what, change.fields.join("\0"));
+    let told = format!("{text}\0{}\0{}", change.what, change.fields.join("\0"));
     let mark = codes::digest(&told).to_hex();
     Ok(Ok((file, Preview { change, narrowed, ended, live, mark })))
 }
@@ -194,7 +205,7 @@ pub async fn show_remove(req: HttpRequest, _payload: web::Payload) -> HttpRespon
 }
 
 async fn remove_again(req: &HttpRequest, viewer: &Viewer, wrong: Option<Wrong>) -> Result<HttpResponse, HttpResponse> {
-    let (_, id) = changeable(req, viewer).await?;
+    let id = changeable(req, viewer).await?.id;
     let record = settled(viewer, flow::show(app(req), &viewer.caller().by, &id).await)?;
     Ok(form(&remove_form(frame(viewer, Section::Brands), &record).with_wrong(wrong)))
 }

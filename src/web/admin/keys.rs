@@ -103,7 +103,7 @@ pub async fn compromise(req: HttpRequest, payload: web::Payload) -> HttpResponse
 async fn show_leave(req: &HttpRequest, leaves: Leaves) -> HttpResponse {
     answered(async {
         let viewer = viewer(req).await?;
-        leave_again(req, &viewer, leaves, None).await
+        leave_again(req, &viewer, leaves, false, None).await
     })
     .await
 }
@@ -113,12 +113,13 @@ async fn leave_again(
     req: &HttpRequest,
     viewer: &Viewer,
     leaves: Leaves,
+    replace: bool,
     wrong: Option<Wrong>,
 ) -> Result<HttpResponse, HttpResponse> {
     let (app, by, id) = (app(req), &viewer.caller().by, key_of(req, viewer)?);
     let planned = settled(viewer, flow::take_out(app, by, &id, leaves, false, Run::Dry).await)?;
     let key = settled(viewer, flow::show(app, by, &id).await)?;
-    let page = leave_form(frame(viewer, Section::Keys), &key, &brand_name(app, &key.brand), leaves, &planned);
+    let page = leave_form(frame(viewer, Section::Keys), &key, &brand_name(app, &key.brand), leaves, &planned, replace);
     let wrong = wrong.or_else(|| page.wrong.clone());
     Ok(form(&page.with_wrong(wrong)))
 }
@@ -127,22 +128,22 @@ async fn leave(req: &HttpRequest, payload: web::Payload, leaves: Leaves) -> Http
     answered(async {
         let submitted = submitted_by(Role::Operator, req, payload, &[]).await?;
         let (viewer, id) = (submitted.viewer(), key_of(req, submitted.viewer())?);
+        let replace = submitted.form().one("replace").is_some();
         let typed = submitted.form().one("typed").unwrap_or_default();
         if leaves == Leaves::Compromised && typed.trim() != id.as_str() {
             let wrong = Wrong::input("What was typed is not the key's id.");
-            return leave_again(req, viewer, leaves, Some(wrong)).await;
+            return leave_again(req, viewer, leaves, replace, Some(wrong)).await;
         }
-        let replace = submitted.form().one("replace").is_some();
         let left = flow::take_out(app(req), &viewer.caller().by, &id, leaves, replace, Run::Real).await;
         match settled(viewer, left)? {
             Left::Done { replaced_by } => {
                 Ok(shown(&left_page(frame(viewer, Section::Keys), &id, leaves, replaced_by.as_ref())))
             }
-            Left::Already => leave_again(req, viewer, leaves, None).await,
+            Left::Already => leave_again(req, viewer, leaves, replace, None).await,
             Left::WouldLeaveNone => {
                 let words =
                     "The Brand would have no key that signs. Let another take its place, or make a new key first.";
-                leave_again(req, viewer, leaves, Some(Wrong::conflict(words))).await
+                leave_again(req, viewer, leaves, replace, Some(Wrong::conflict(words))).await
             }
         }
     })

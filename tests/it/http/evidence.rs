@@ -24,7 +24,7 @@ use assent::protocol::evidence::Document;
 use assent::store::Erased;
 use serde_json::{Value, json};
 
-use crate::support::database::{Database, Kind, on_both_databases};
+use crate::support::database::{Kind, on_both_databases};
 use crate::support::flow::{Page, Tokens};
 use crate::support::process::Program;
 use crate::support::world::{CLUB, MASTER_KEY, SHOP, World, brand_table, interface_url, owner};

@@ -25,6 +25,7 @@ pub fn written(brand: &Brand) -> Result<String, String> {
         agent: brand.profile.agent.clone(),
         delegation: brand.delegation.clone(),
         makes: false,
+        seen: None,
     };
     toml::to_string(&Written { brand: [table] }).map_err(|error| error.to_string())
 }
@@ -58,7 +59,7 @@ mod tests {
     const EXAMPLE: &str = include_str!("../../../../assent.apply.example.toml");
 
     fn brand(table: &BrandTable) -> Brand {
-        let BrandTable { id, name, description, version, skills, agent, delegation, makes: _ } = table.clone();
+        let BrandTable { id, name, description, version, skills, agent, delegation, makes: _, seen: _ } = table.clone();
         let profile = crate::domain::brand::Profile { description, version, skills, agent };
         Brand { id: id.unwrap(), name, profile, delegation }
     }

@@ -7,6 +7,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 
 use super::list::Grants;
 use crate::app::App;
+use crate::clock::Timestamp;
 use crate::flow::Fault;
 use crate::flow::admin::grants::{self as flow, RevokedAll};
 use crate::flow::admin::{By, Verdict};
@@ -54,7 +55,7 @@ pub(in crate::web::admin) async fn revocable(
     let count = GrantCount { grants: found.iter().map(|(_, grants)| grants).sum(), brands };
     let mut by_brand: Vec<_> = found.into_iter().map(|(brand, grants)| (brand_name(app, &brand), grants)).collect();
     by_brand.sort();
-    Ok(Verdict::Done(RevokeAll { count, by_brand, narrowed }))
+    Ok(Verdict::Done(RevokeAll { count, by_brand, counted_at: app.clock.now().millis(), narrowed }))
 }
 
 /// How many there are, and the question.
@@ -96,7 +97,11 @@ pub async fn revoke_grants(req: HttpRequest, payload: web::Payload) -> HttpRespo
         return question(&req, viewer, &meant, Some((Undone::Invalid, wrong))).await;
     }
     let by = &viewer.caller().by;
-    match flow::revoke_all(app(&req), by, &meant.filter, Some(count)).await {
+    // Grants of later are none that anybody has seen counted: they stay, and hold nobody up.
+    let counted_at = form.one("counted_at").and_then(typed).map(|at| Timestamp::from_millis(at.saturating_add(1)));
+    let until = [meant.filter.until, counted_at].into_iter().flatten().min();
+    let filter = GrantFilter { until, ..meant.filter.clone() };
+    match flow::revoke_all(app(&req), by, &filter, Some(count)).await {
         Ok(Verdict::Done(RevokedAll::Done { ended, already_ended, brands })) => {
             let live = meant.view.with("/grants", &NARROWED, ("state", "live"));
             let page = RevokedPage {

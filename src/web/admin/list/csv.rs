@@ -105,14 +105,26 @@ fn line(values: &[String]) -> String {
 
 /// A field, quoted where it must be.
 fn field(value: &str) -> String {
-    let is_formula = value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-    let value = if is_formula { format!("'{value}") } else { value.to_owned() };
+    let is_formula = |part: &str| part.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    // Where a comma separates decimals a table reads a semicolon as the end of a field.
+    let parts = value.split_inclusive(';').enumerate().map(|(place, part)| {
+        let is_read = if place == 0 { is_formula(part) } else { is_formula(part.trim_start_matches(' ')) };
+        if is_read { format!("'{part}") } else { part.to_owned() }
+    });
+    let value = parts.collect::<String>();
     if value.contains([',', '"', '\r', '\n']) { format!("\"{}\"", value.replace('"', "\"\"")) } else { value }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_formula_behind_a_semicolon_is_text_too() {
+        for (value, written) in [("x;=1+1", "x;'=1+1"), ("x; =1", "x;' =1"), ("a;b", "a;b"), (";", ";"), ("=1;-2", "'=1;'-2")] {
+            assert_eq!(field(value), written);
+        }
+    }
 
     #[test]
     fn what_a_reader_of_csv_would_split_is_quoted() {

@@ -91,7 +91,11 @@ pub async fn change_personal_agent(req: HttpRequest, payload: web::Payload) -> H
     let Ok(jwks_uri) = Url::parse(&fields.jwks_uri) else {
         return page(&req, viewer, &issuer, None, Some(("jwks_uri: is no URL.".to_owned(), fields))).await;
     };
-    let wanted = Wanted::Changed { name: Some(fields.name.clone()), jwks_uri: Some(jwks_uri) };
+    // What stays as it was shown is not written, and so does not undo what somebody else changed meanwhile.
+    let form = submitted.form();
+    let name = Some(fields.name.clone()).filter(|name| form.one("shown_name") != Some(name));
+    let jwks_uri = Some(jwks_uri).filter(|_| form.one("shown_jwks_uri") != Some(&fields.jwks_uri));
+    let wanted = Wanted::Changed { name, jwks_uri };
     put(&req, viewer, &issuer, &wanted, "changed", fields).await
 }
 

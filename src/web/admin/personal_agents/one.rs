@@ -98,6 +98,7 @@ pub(super) async fn page(
         ],
         is_enabled: agent.enabled,
         fields,
+        jwks_uri: agent.jwks_uri.to_string(),
         may_change: by.access.change(None).is_ok(),
         all,
         grants: address("/grants", narrow.iter().copied()),

@@ -49,6 +49,10 @@ pub(super) fn access_fields(giver: &Access, names: &Names, typed: &TypedAccess) 
     let options = brands.into_iter().map(|(brand, name)| {
         Choice::new(brand.as_str(), format!("{name} ({brand})"), typed.brands.contains(brand.as_str()))
     });
+    // Brands that were removed: whoever had them keeps them unless they are taken away.
+    let is_removed = |id: &&String| names.keys().all(|brand| brand.as_str() != id.as_str());
+    let removed = typed.brands.iter().filter(is_removed);
+    let options = options.chain(removed.map(|id| Choice::new(id.as_str(), format!("{id} (removed)"), true)));
     fields.push(Field::Choice {
         name: "brand",
         legend: "At these Brands alone",

@@ -215,6 +215,12 @@ impl FormPage {
         Self { wrong, ..self }
     }
 
+    /// The same, which sends `value` along as `name`.
+    pub fn with_hidden(mut self, name: &'static str, value: String) -> Self {
+        self.hidden.push((name, value));
+        self
+    }
+
     /// Every state, by name.
     pub(in crate::web::pages) fn states() -> Vec<(&'static str, Self)> {
         let mut states = super::key::form_samples();

@@ -139,7 +139,14 @@ pub fn rotated_page(frame: Frame, name: &str, brand: &BrandId, rotated: &Rotated
 }
 
 /// The form that takes a key out of use, as far as it can be; `planned` is what would become of it.
-pub fn leave_form(frame: Frame, key: &KeyRecord, brand: &str, leaves: Leaves, planned: &Left) -> FormPage {
+pub fn leave_form(
+    frame: Frame,
+    key: &KeyRecord,
+    brand: &str,
+    leaves: Leaves,
+    planned: &Left,
+    is_replaced: bool,
+) -> FormPage {
     let (deed, title, button) = match leaves {
         Leaves::Retired => ("retire", "Retire a key", "Retire the key"),
         Leaves::Compromised => ("compromise", "Give a key up as compromised", "Give the key up"),
@@ -172,7 +179,7 @@ pub fn leave_form(frame: Frame, key: &KeyRecord, brand: &str, leaves: Leaves, pl
             let label = "Let another key sign in its place at once; whoever keeps an older JWKS refuses it for up to five \
                          minutes";
             says.push("It is the last key that signs for its Brand, so another must take its place.".to_owned());
-            let options = vec![Choice::new("yes", label, false)];
+            let options = vec![Choice::new("yes", label, is_replaced)];
             fields.push(Field::Choice { name: "replace", legend: "Its successor", several: true, options });
         }
         Left::Already => {
@@ -236,7 +243,7 @@ pub(super) fn samples() -> Vec<(&'static str, ThingPage)> {
 pub(super) fn form_samples() -> Vec<(&'static str, FormPage)> {
     let frame = || Frame::sample_in(Section::Keys);
     let key = sampled::key(KeyState::Live { signs_from: sampled::NOW }, true);
-    let form = |leaves, planned: &Left| leave_form(frame(), &key, "Example Shop", leaves, planned);
+    let form = |leaves, planned: &Left| leave_form(frame(), &key, "Example Shop", leaves, planned, false);
     let replaced = Left::Done { replaced_by: Some((key.id.clone(), sampled::NOW)) };
     vec![
         ("rotate", rotate_form(frame(), "Example Shop", &key.brand, false)),

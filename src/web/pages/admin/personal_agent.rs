@@ -43,6 +43,8 @@ pub struct PersonalAgentPage {
     pub is_enabled: bool,
     /// What the forms hold.
     pub fields: AgentFields,
+    /// Where its keys are now.
+    pub jwks_uri: String,
     /// Whether the reader may change anything.
     pub may_change: bool,
     /// Its live grants.
@@ -72,6 +74,7 @@ impl PersonalAgentPage {
                 Fact::new("Latest change", at(-300)),
             ],
             is_enabled: true,
+            jwks_uri: fields.jwks_uri.clone(),
             fields,
             may_change: true,
             all: RevokeAll::sample(),

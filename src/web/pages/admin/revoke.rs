@@ -13,6 +13,8 @@ pub struct RevokeAll {
     pub count: GrantCount,
     /// The same of each Brand, by its name.
     pub by_brand: Vec<(String, i64)>,
+    /// When they were counted, in milliseconds since the epoch: no later grant ends with them.
+    pub counted_at: i64,
     /// What narrows them.
     pub narrowed: Vec<(&'static str, String)>,
 }
@@ -39,6 +41,7 @@ impl RevokeAll {
                 ("Skyline Airways".to_owned(), 800),
                 ("Skyline Shop".to_owned(), 400),
             ],
+            counted_at: 1_790_769_600_000,
             narrowed: vec![("personal_agent", "https://pa.example.com".to_owned())],
         }
     }
