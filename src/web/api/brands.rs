@@ -90,7 +90,12 @@ pub async fn create(call: Call<(), How, BrandTable>) -> Answer<AppliedJson> {
             parameter: Some("name".to_owned()),
         });
     }
-    applied(call, brand_id).await
+    let mut applied = applied(call, brand_id).await?;
+    if applied.dry_run {
+        // An id that is minted now is not the one that the Brand will have.
+        applied.changes.iter_mut().for_each(|change| change.id = "(new)".to_owned());
+    }
+    Ok(applied)
 }
 
 /// Makes one with this id, or changes it to what the body says.
@@ -125,6 +130,9 @@ async fn applied(call: Call<(), How, BrandTable>, id: BrandId) -> Answer<Applied
 /// Removes one: it is served no more, and its grants end.
 pub async fn remove(call: Call<OneBrand, (), Confirmed>) -> Answer<RemovedJson> {
     let brand_id = call.path.brand_id;
+    if call.body.name.trim().is_empty() || call.body.name.chars().any(char::is_control) {
+        return Err(Problem::invalid("name", "is what no Brand is called"));
+    }
     match done(brands::remove(&call.app, &call.by, &brand_id, &call.body.name).await?, WHAT)? {
         Removed::Done { ended } => Ok(RemovedJson { brand_id, what: "removed", grants_ended: ended }),
         Removed::Already => Ok(RemovedJson { brand_id, what: "already removed", grants_ended: 0 }),
