@@ -14,7 +14,7 @@ pub const PRINTABLE: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 /// is written so has.
 const WEB: &str = concat!(
     r"^https?://([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,3}|:[1-5][0-9]{4}|:6[0-4][0-9]{3})?",
-    r"(/([A-Za-z0-9._~-]|%[0-9A-F]{2})*)*(\?[A-Za-z0-9._~=&-]*)?$"
+    r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*(\?[A-Za-z0-9._~!$&'()*+,;=:@%/?-]*)?$"
 );
 
 /// Web addresses with nothing after the port.

@@ -26,13 +26,18 @@ def before_call(context, case, kwargs):
     And a cursor is what a page gave, which no schema can say: one that is made up is refused (422)."""
     if is_end_of_the_run(case):
         case.path_parameters["keyId"] = "01M3R53Q5SZQ6FQSMSDBSSREAZ"
-    for name in list(case.headers or {}):
-        key = case.headers[name]
+    for name, key in [] if is_without_api_key(case) else list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and is_good_key(key):
             case.headers[name] = f"{key}-{next(numbers)}"[-255:]
     cursor = (case.query or {}).get("cursor")
     if isinstance(cursor, str) and cursor:
         del case.query["cursor"]
+
+
+def is_without_api_key(case):
+    """Headers that are set here would bring `Authorization` back with them."""
+    data = getattr(getattr(case.meta, "phase", None), "data", None)
+    return str(getattr(data, "parameter", "")).lower() == "authorization"
 
 
 def is_good_key(key):

@@ -16,7 +16,8 @@ import { freePort } from '../support/http.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** In the order in which a reader comes to them. */
 const DOCUMENTS = [
-  'README.md', 'docs/brand-login.md', 'docs/personal-agent.md', 'docs/agent-backend.md', 'docs/administration.md', 'docs/operating.md',
+  'README.md', 'docs/brand-login.md', 'docs/personal-agent.md', 'docs/agent-backend.md', 'docs/administration.md', 'docs/api.md',
+  'docs/operating.md',
 ];
 const PORTS = [8080, 8081, 9001, 9002, 9003];
 const WITHIN_MS = 120_000;

@@ -91,7 +91,8 @@ pub async fn show_change(req: HttpRequest, _payload: web::Payload) -> HttpRespon
             Err(problem) => (String::new(), Some(Wrong::conflict(format!("It cannot be written as TOML: {problem}")))),
         };
         let known = Some((brand.name.as_str(), &brand.id));
-        let page = definition_form(frame(&viewer, Section::Brands), known, &text, None).with_hidden("seen", mark(&brand));
+        let page =
+            definition_form(frame(&viewer, Section::Brands), known, &text, None).with_hidden("seen", mark(&brand));
         Ok(form(&page.with_wrong(wrong)))
     })
     .await
@@ -118,11 +119,7 @@ async fn changeable(req: &HttpRequest, viewer: &Viewer) -> Result<Brand, HttpRes
     Ok(record.brand)
 }
 
-async fn defined(
-    app: &App,
-    submitted: &Submitted,
-    known: Option<&Brand>,
-) -> Result<HttpResponse, HttpResponse> {
+async fn defined(app: &App, submitted: &Submitted, known: Option<&Brand>) -> Result<HttpResponse, HttpResponse> {
     let (viewer, sent) = (submitted.viewer(), submitted.form());
     let (by, text) = (&viewer.caller().by, sent.one("definition").unwrap_or_default());
     let names = known.map(|brand| (brand.name.as_str(), &brand.id));
@@ -145,7 +142,8 @@ async fn defined(
         let words = "The definition, or what it would do, is not what was shown. This is what it would do now.";
         return Ok(again(Some(&preview), Some(Wrong::conflict(words))));
     }
-    file.brand = file.brand.into_iter().map(|table| known.map_or(table.clone(), |brand| table.as_seen(&mark(brand)))).collect();
+    file.brand =
+        file.brand.into_iter().map(|table| known.map_or(table.clone(), |brand| table.as_seen(&mark(brand)))).collect();
     match settled(viewer, apply(app, &file, by, Run::Real).await)? {
         ApplyOutcome::Refused(problem) if problem.ends_with(NOT_AS_SEEN) || problem.ends_with(NAME_TAKEN) => {
             Ok(again(None, Some(Wrong::conflict(problem))))

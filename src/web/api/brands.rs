@@ -79,7 +79,12 @@ pub async fn create(call: Call<(), How, BrandTable>) -> Answer<AppliedJson> {
     let Call { app, by, query, body, .. } = call;
     let id = BrandId::from_ulid(app.entropy.ulid(app.clock.now()));
     let table = body.made(id).ok_or_else(no_id)?;
-    applied(&app, &by, &query, table).await
+    let mut applied = applied(&app, &by, &query, table).await?;
+    if applied.dry_run {
+        // An id that is minted now is not the one that the Brand will have.
+        applied.changes.iter_mut().for_each(|change| change.id = "(new)".to_owned());
+    }
+    Ok(applied)
 }
 
 /// Makes one with this id, or changes it to what the body says.
@@ -121,6 +126,9 @@ async fn applied(app: &App, by: &By, query: &How, table: BrandTable) -> Answer<A
 /// Removes one: it is served no more, and its grants end.
 pub async fn remove(call: Call<OneBrand, (), Confirmed>) -> Answer<RemovedJson> {
     let brand_id = call.path.brand_id;
+    if call.body.name.trim().is_empty() || call.body.name.chars().any(char::is_control) {
+        return Err(Problem::invalid("name", "is what no Brand is called"));
+    }
     match done(brands::remove(&call.app, &call.by, &brand_id, &call.body.name).await?, WHAT)? {
         Removed::Done { ended } => Ok(RemovedJson { brand_id, what: "removed", grants_ended: ended }),
         Removed::Already => Ok(RemovedJson { brand_id, what: "already removed", grants_ended: 0 }),

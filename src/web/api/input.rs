@@ -296,10 +296,27 @@ impl<T: Written> Body for T {
     }
 
     fn read(schema: Option<&Value>, bytes: &[u8]) -> Result<Self, Problem> {
-        let value = json::parse(bytes).map_err(|invalid| malformed(&invalid))?;
+        let mut value = json::parse(bytes).map_err(|invalid| malformed(&invalid))?;
+        make_whole(&mut value);
         shape::check(schema.unwrap_or(&Value::Null), &value)
             .map_err(|shape::Misshapen { at, expected }| Problem::invalid(at, format!("expected {expected}")))?;
         from_value(value)
+    }
+}
+
+/// Writes numbers without a fraction as integers: to JSON `1.0` and `1` are one number.
+fn make_whole(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let whole =
+                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0);
+            if let Some(whole) = whole.and_then(|whole| format!("{whole:.0}").parse::<i64>().ok()) {
+                *value = Value::from(whole);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(make_whole),
+        Value::Object(members) => members.values_mut().for_each(make_whole),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

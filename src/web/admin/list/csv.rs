@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn a_formula_behind_a_semicolon_is_text_too() {
-        for (value, written) in [("x;=1+1", "x;'=1+1"), ("x; =1", "x;' =1"), ("a;b", "a;b"), (";", ";"), ("=1;-2", "'=1;'-2")] {
+        for (value, written) in
+            [("x;=1+1", "x;'=1+1"), ("x; =1", "x;' =1"), ("a;b", "a;b"), (";", ";"), ("=1;-2", "'=1;'-2")]
+        {
             assert_eq!(field(value), written);
         }
     }

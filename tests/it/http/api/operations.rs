@@ -35,7 +35,7 @@ on_both_databases! {
         let world = World::start(&db).await;
         let api = Api::with(&world, Access::EVERYTHING).await;
         let dry = api.write(Method::POST, "/brands?dryRun=true", brand_body("New Brand")).await;
-        assert_eq!(dry.json()["dryRun"], true);
+        assert_eq!((&dry.json()["dryRun"], &dry.json()["changes"][0]["id"]), (&json!(true), &json!("(new)")));
         assert_eq!(db.count("SELECT id FROM brand WHERE name = 'New Brand'").await, 0);
         let made = api.write(Method::POST, "/brands", brand_body("New Brand")).await.json();
         let change = &made["changes"][0];
