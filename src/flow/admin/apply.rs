@@ -167,6 +167,18 @@ pub fn parse(text: &str) -> Result<ApplyFile, String> {
     toml::from_str(text).map_err(|error| error.to_string())
 }
 
+/// As [`apply`], on a node that serves: it sees the change at once.
+///
+/// # Errors
+/// As [`apply`].
+pub async fn apply_at_node(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Verdict<ApplyOutcome>, Fault> {
+    let outcome = apply(app, file, by, run).await?;
+    if run == Run::Real && matches!(outcome, Verdict::Done(ApplyOutcome::Done { .. })) {
+        see_change(app).await;
+    }
+    Ok(outcome)
+}
+
 /// Creates or changes what `file` names, and leaves everything else as it is; every node sees it within two seconds. A dry
 /// run says what it would do.
 ///
@@ -206,7 +218,6 @@ pub async fn apply(app: &App, file: &ApplyFile, by: &By, run: Run) -> Result<Ver
         let unit = Apply { brands, personal_agents, keys, audit, ..by.change(before.revision, now) };
         match app.store.apply(&unit).await? {
             Applied::Done { narrowed, ended } => {
-                see_change(app).await;
                 return Ok(Verdict::Done(ApplyOutcome::Done { changes, narrowed, ended }));
             }
             Applied::Stale => {}

@@ -14,7 +14,7 @@ use crate::domain::id::BrandId;
 use crate::domain::page::{ByTime, Direction, Paging};
 use crate::flow::Fault;
 use crate::flow::admin::apply::{
-    ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, NOT_AS_SEEN, apply, mark, one_brand, written,
+    ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, NOT_AS_SEEN, apply_at_node, mark, one_brand, written,
 };
 use crate::flow::admin::brands::{self as flow, Removed};
 use crate::flow::admin::{By, Run, keys, resource_server_keys};
@@ -144,7 +144,7 @@ async fn defined(app: &App, submitted: &Submitted, known: Option<&Brand>) -> Res
     }
     file.brand =
         file.brand.into_iter().map(|table| known.map_or(table.clone(), |brand| table.as_seen(&mark(brand)))).collect();
-    match settled(viewer, apply(app, &file, by, Run::Real).await)? {
+    match settled(viewer, apply_at_node(app, &file, by, Run::Real).await)? {
         ApplyOutcome::Refused(problem) if problem.ends_with(NOT_AS_SEEN) || problem.ends_with(NAME_TAKEN) => {
             Ok(again(None, Some(Wrong::conflict(problem))))
         }
@@ -175,7 +175,7 @@ async fn previewed(
         Some(_) => file,
         None => ApplyFile { brand: file.brand.into_iter().map(BrandTable::of_new).collect(), ..file },
     };
-    let outcome = settled(viewer, apply(app, &file, by, Run::Dry).await)?;
+    let outcome = settled(viewer, apply_at_node(app, &file, by, Run::Dry).await)?;
     let (changes, narrowed, ended) = match outcome {
         ApplyOutcome::Refused(problem) if problem.ends_with(NAME_TAKEN) => return Ok(Err(Wrong::conflict(problem))),
         ApplyOutcome::Refused(problem) => return Ok(Err(Wrong::input(problem))),

@@ -9,7 +9,7 @@ use super::problem::{Problem, done};
 use crate::app::App;
 use crate::domain::check::LINE;
 use crate::domain::id::BrandId;
-use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, apply};
+use crate::flow::admin::apply::{ApplyFile, ApplyOutcome, BrandTable, NAME_TAKEN, apply_at_node};
 use crate::flow::admin::brands::{self, Removed};
 use crate::flow::admin::{By, Run};
 use crate::protocol::admin::{AppliedJson, BrandJson, ChangeJson, PageJson, RemovedJson};
@@ -102,7 +102,7 @@ async fn applied(app: &App, by: &By, query: &How, table: BrandTable) -> Answer<A
     let dry_run = query.dry_run == Some(true);
     let run = if dry_run { Run::Dry } else { Run::Real };
     let file = ApplyFile { brand: vec![table], ..ApplyFile::default() };
-    match done(apply(app, &file, by, run).await?, WHAT)? {
+    match done(apply_at_node(app, &file, by, run).await?, WHAT)? {
         ApplyOutcome::Done { changes, narrowed, ended } => Ok(AppliedJson {
             changes: changes.into_iter().map(ChangeJson::from).collect(),
             grants_narrowed: narrowed,

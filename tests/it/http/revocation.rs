@@ -217,16 +217,6 @@ on_both_databases! {
     }
 
     // cases 56 and 78
-    async fn all_grants_of_a_personal_agent_end_together_from_the_command_line(db: Database) {
-        everything_ends(&db, "administrator", Which::All, async |world, _| {
-            let all = ["grant", "revoke", "--personal-agent", world.pa.issuer.as_str(), "--yes"];
-            let (code, out, error) = Program::new(&db).assent(&all);
-            assert_eq!(code, 0, "{out}{error}");
-            COMMAND_LINE.to_owned()
-        }).await;
-    }
-
-    // cases 56 and 78
     async fn all_grants_of_a_personal_agent_end_together_from_the_console(db: Database) {
         everything_ends(&db, "administrator", Which::All, async |world, _| {
             world.administrator("anna", Access::EVERYTHING).await;

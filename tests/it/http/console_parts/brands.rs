@@ -49,15 +49,17 @@ on_both_databases! {
         let text = definition(&world, SHOP);
         let page = anna.page(&path).await;
         assert!(page.contains("name = &#34;Example Shop&#34;") && page.contains("orders:cancel"), "{page}");
+        let opened = hidden(&page, "seen");
+        let opened = opened.as_str();
         let before = contents(&db).await;
 
-        let same = anna.sent(&path, &[("step", "look"), ("definition", &text)]).await;
+        let same = anna.sent(&path, &[("step", "look"), ("seen", opened), ("definition", &text)]).await;
         assert!(same.status() == 200 && same.text().contains("there is nothing to do"), "{}", same.text());
         assert!(!same.text().contains("value=\"do\""));
 
         let changed = text.replace("orders:cancel", "orders:undo").replace("grant_days = 30", "grant_days = 31");
         assert_ne!(changed, text);
-        let seen = anna.sent(&path, &[("step", "look"), ("definition", &changed)]).await;
+        let seen = anna.sent(&path, &[("step", "look"), ("seen", opened), ("definition", &changed)]).await;
         let html = seen.text();
         assert_eq!(seen.status(), 200, "{html}");
         for said in ["delegation.scopes", "delegation.grant_days", "Nothing has been done yet", "value=\"do\""] {
@@ -70,17 +72,24 @@ on_both_databases! {
         // Nothing is done that was not seen: without a mark, with another text, or when it would do something else.
         let other = changed.replace("grant_days = 31", "grant_days = 32");
         for pairs in [
-            vec![("step", "do"), ("definition", changed.as_str())],
-            vec![("step", "do"), ("definition", changed.as_str()), ("mark", "x")],
-            vec![("step", "do"), ("definition", other.as_str()), ("mark", mark.as_str())],
+            vec![("step", "do"), ("seen", opened), ("definition", changed.as_str())],
+            vec![("step", "do"), ("seen", opened), ("definition", changed.as_str()), ("mark", "x")],
+            vec![("step", "do"), ("seen", opened), ("definition", other.as_str()), ("mark", mark.as_str())],
         ] {
             let answer = anna.sent(&path, &pairs).await;
             assert_eq!(answer.status(), 409, "{}", answer.text());
             assert!(answer.text().contains("Nothing was done") && answer.text().contains("is not what was shown"));
         }
+        // Nor to a Brand that is not what it was when the form was opened.
+        for seen in ["x", ""] {
+            let pairs = [("step", "do"), ("seen", seen), ("definition", &changed), ("mark", &mark)];
+            let answer = anna.sent(&path, &pairs).await;
+            assert_eq!(answer.status(), 409, "{}", answer.text());
+            assert!(answer.text().contains("has changed since this form was opened"));
+        }
         assert_eq!(contents(&db).await, before);
 
-        let did = anna.sent(&path, &[("step", "do"), ("definition", &changed), ("mark", &mark)]).await;
+        let did = anna.sent(&path, &[("step", "do"), ("seen", opened), ("definition", &changed), ("mark", &mark)]).await;
         assert_eq!(did.status(), 200, "{}", did.text());
         assert!(did.text().contains("The Brand is changed") && did.text().matches("1 live grant<").count() == 2);
         assert_eq!(who_did(&world, "brand_applied").await, ("anna".to_owned(), SHOP.to_owned()));
@@ -148,7 +157,9 @@ on_both_databases! {
         world.administrator("anna", Access::EVERYTHING).await;
         let anna = world.logged_in("anna").await;
         let long = format!("{}\n# {}\n", definition(&world, SHOP), "é".repeat(30_000));
-        let answer = anna.sent(&format!("/brands/{SHOP}/change"), &[("step", "look"), ("definition", &long)]).await;
+        let seen = hidden(&anna.page(&format!("/brands/{SHOP}/change")).await, "seen");
+        let form = [("step", "look"), ("seen", seen.as_str()), ("definition", &long)];
+        let answer = anna.sent(&format!("/brands/{SHOP}/change"), &form).await;
         assert_eq!(answer.status(), 200);
         let longer = "é".repeat(100_000);
         let answer = anna.sent(&format!("/brands/{SHOP}/change"), &[("step", "look"), ("definition", &longer)]).await;
