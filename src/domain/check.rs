@@ -4,13 +4,13 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 use url::Url;
 
-/// What [`ensure_text`] takes, as a pattern of ECMA-262, beside a length.
+/// What `ensure_text` takes, as a pattern of ECMA-262, beside a length.
 pub const LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
 /// Text without control characters that is not empty, as a pattern of ECMA-262.
 pub const PRINTABLE: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 
-/// Web addresses that [`ensure_web`] takes, as a pattern of ECMA-262. It takes others too: what it refuses no address that
+/// Web addresses that `ensure_web` takes, as a pattern of ECMA-262. It takes others too: what it refuses no address that
 /// is written so has.
 const WEB: &str = concat!(
     r"^https?://([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,3}|:[1-5][0-9]{4}|:6[0-4][0-9]{3})?",

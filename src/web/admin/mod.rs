@@ -1,6 +1,6 @@
 //! The console on the administrators' listener: pages for people, who come with a session.
 //!
-//! A page is asked for by [`viewer`], a form by
+//! A page is asked for by [`viewer`](super::extract::session::viewer), a form by
 //! [`submitted`](super::extract::csrf::submitted): there is no other way to an administrator.
 
 mod access;
