@@ -112,11 +112,6 @@ impl BrandTable {
         Self { seen: Some(seen.to_owned()), ..self }
     }
 
-    /// What the Brand is called.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// A Brand that is made with this id. `None` when the table names one.
     pub fn made(self, id: BrandId) -> Option<Self> {
         Some(self.identified(id)?.of_new())
